@@ -1,0 +1,30 @@
+# Both commands need only Python 3.11+, make and git; they work in .venv/, which they create.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: run test lint bench clean
+
+run: $(READY)  ## a worked example: calls by method on the paper's data
+	$(BIN)/python examples/compare_methods.py
+
+test: $(READY) lint  ## lint, types, layers, and the tests
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## ratios of time, measured in one run
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/inner_step.py
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(READY)
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,37 @@
+"""Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the optimum you are."""
+
+from minmin import datasets, methods, problems
+from minmin.constants import Constants
+from minmin.errors import (
+    ConstantsError,
+    InputError,
+    MinMinError,
+    NonFiniteError,
+    UnsupportedError,
+    UserCodeError,
+)
+from minmin.result import History, Record, Result
+from minmin.solve import minimize
+from minmin.space import Blocks
+from minmin.sums import Sum
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Blocks",
+    "Constants",
+    "ConstantsError",
+    "History",
+    "InputError",
+    "MinMinError",
+    "NonFiniteError",
+    "Record",
+    "Result",
+    "Sum",
+    "UnsupportedError",
+    "UserCodeError",
+    "datasets",
+    "methods",
+    "minimize",
+    "problems",
+]

@@ -1,0 +1,47 @@
+"""The errors a user can meet; each says what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+class MinMinError(Exception):
+    """Base of every error that a user of minmin can cause.
+
+    Attributes
+    ----------
+    result : minmin.Result or None
+        Where the error ended a run half-way: the last finite answer of that run.
+    """
+
+    result: Any = None
+
+
+class InputError(MinMinError, ValueError):
+    """An argument is wrong in itself: a shape, a dtype, a range, a name."""
+
+
+class UnsupportedError(MinMinError, ValueError):
+    """A method needs something that the problem does not have."""
+
+
+class NonFiniteError(MinMinError, ArithmeticError):
+    """The problem answered NaN or infinity during a run."""
+
+
+class ConstantsError(MinMinError, ArithmeticError):
+    """A run has seen that a stated constant of the problem is wrong."""
+
+
+class UserCodeError(MinMinError):
+    """A callable of the user's raised; the cause is chained, as ``__cause__``."""
+
+
+def near_names(name: object, known: Iterable[str]) -> str:
+    """Say which known names are near to an unknown one, for an error message."""
+    choices = sorted(known)
+    near = difflib.get_close_matches(str(name), choices, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
+    return f"{hint}Known: {', '.join(choices) if choices else 'none'}."

@@ -1,0 +1,154 @@
+"""BAM, the Block Accelerated Method (Algorithm 1 of the paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from minmin.constants import BlockParameters, block_parameters
+from minmin.methods.base import (
+    Answer,
+    Method,
+    require_ability,
+    require_choice,
+    require_constants,
+    theory_patience,
+)
+from minmin.methods.inner import INNER_SOLVERS, InnerSolver, Subproblem
+from minmin.methods.watch import Seen, check_secant
+from minmin.oracle import Evaluation, Problem, Slice
+from minmin.space import Array, Vector, dot, parts_of
+
+_FAILURES = 3
+"""So many inner solves in a row past T_max, which exact arithmetic rules out, and rounding has won."""
+
+
+class XState(NamedTuple):
+    """x^k and x̄^k."""
+
+    x: Vector
+    x_bar: Vector
+
+
+class YState(NamedTuple):
+    """y^k, ȳ^k, the inner solver's memory, and how often in a row it failed, of one part of y."""
+
+    y: Array
+    y_bar: Array
+    memory: Any
+    failures: int
+
+
+class BamState(NamedTuple):
+    """The halves of the iteration, the answer, and the newest gradients (none before the first step)."""
+
+    x: XState
+    y: tuple[YState, ...]
+    answer: Answer
+    seen: tuple[Seen, ...]
+
+
+@dataclass(frozen=True)
+class Bam(Method):
+    """The Block Accelerated Method.
+
+    Problem: min f(x, y), f being (L_x, L_y)-smooth and (μ_x, μ_y)-strongly convex.
+
+    Algorithm: accelerated gradient in x; in y an accelerated proximal point method whose proximal
+    steps are solved to condition (2). With an exact inner solve it is Nesterov's method on the partial
+    Moreau envelope min_v f(x, v) + |v - y|²/(2λ).
+
+    Guarantee (Theorem 2.2): Ψ^{k+1} <= Ψ^k/(1 + √(μ_x/L_x)), so O(√κ_x log 1/ε) calls of ∇ₓ, and of ∇ᵧ
+    O(max(√κ_x, √κ_y) log 1/ε).
+
+    Reference: Kovalev, Gasnikov, Malinovsky, "Optimal algorithm for min-min strongly convex optimization".
+
+    Parameters
+    ----------
+    inner : {"lbfgs", "nag", "nag-ogmg", "newton"}
+        Solves the inner problem.
+    outer : {"x", "y", "auto"}
+        The block that is moved once an iteration, the other being the inner one. Outer calls grow as √κ of
+        the outer block, inner ones as the larger √κ of both, so "auto" takes y where κ_y is clearly the
+        smaller (and the inner solver wants no Hessian in x).
+    """
+
+    name: ClassVar[str] = "bam"
+    inner: str = "lbfgs"
+    outer: str = "x"
+
+    def __post_init__(self) -> None:
+        require_choice("inner", self.inner, INNER_SOLVERS)
+        require_choice("outer", self.outer, ("x", "y", "auto"))
+
+    def check(self, problem: Problem) -> None:
+        require_constants(self.name, problem)
+        require_ability(f"inner={self.inner!r}", self._oriented(problem), INNER_SOLVERS[self.inner].needs)
+
+    def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
+        inner = INNER_SOLVERS[self.inner]
+        outer, cheap = (y, x) if self._exchanges(problem) else (x, y)
+        return BamState(
+            XState(outer, outer),
+            tuple(YState(part, part, inner.init(part), 0) for part in parts_of(cheap)),
+            Answer(x, y, float("inf")),
+            (),
+        )
+
+    def step(self, problem: Problem, state: BamState) -> BamState:
+        oriented = self._oriented(problem)
+        constants = oriented.constants
+        assert constants is not None
+        p, inner = block_parameters(constants), INNER_SOLVERS[self.inner]
+        x_under = extrapolate(p, state.x.x, state.x.x_bar)
+        slice_ = oriented.fix(x_under)
+        halves = [y_half(p, inner, part.slice, y) for part, y in zip(slice_.parts, state.y, strict=True)]
+        evaluation = slice_.joint([e for _, e in halves])
+        x_state = x_half(p, x_under, state.x, evaluation.grad_x)
+        seen = Seen.of(evaluation)
+        for before in state.seen:
+            check_secant(constants, before, seen)
+        # Lemma 2.1 carries the bound from (x_under, ȳ) to (x̄, ȳ).
+        gap_bound = oriented.gap_bound(evaluation) - dot(seen.grad_x, seen.grad_x) / (2.0 * constants.L_x)
+        outer, cheap = x_state.x_bar, evaluation.y
+        pair = (cheap, outer) if oriented is not problem else (outer, cheap)
+        exhausted = any(y.failures >= _FAILURES for y, _ in halves)
+        return BamState(x_state, tuple(y for y, _ in halves), Answer(*pair, gap_bound, exhausted), (seen,))
+
+    def patience(self, problem: Problem) -> int:
+        constants = require_constants(self.name, self._oriented(problem))
+        return theory_patience(block_parameters(constants).alpha, constants)
+
+    def _exchanges(self, problem: Problem) -> bool:
+        if self.outer != "auto":
+            return self.outer == "y"
+        constants = require_constants(self.name, problem)
+        gradients_suffice = not INNER_SOLVERS[self.inner].needs
+        return gradients_suffice and 2.0 * constants.kappa_y < constants.kappa_x
+
+    def _oriented(self, problem: Problem) -> Problem:
+        return problem.swapped() if self._exchanges(problem) else problem
+
+
+def extrapolate(p: BlockParameters, point: Vector, bar: Vector) -> Vector:
+    """x_under = αx + (1-α)x̄, and the same for y."""
+    return p.alpha * point + (1.0 - p.alpha) * bar
+
+
+def y_half(p: BlockParameters, inner: InnerSolver, slice_: Slice, state: YState) -> tuple[YState, Evaluation]:
+    """The half of a step that sees only its slice and its own y.
+
+    The returned evaluation is at (x_under, ȳ) and holds ∇ₓf there for the other half.
+    """
+    y_under = extrapolate(p, state.y, state.y_bar)
+    trial, memory = inner.solve(Subproblem(slice_, y_under, p), state.memory)
+    y_bar, grad_y = trial.v, trial.evaluation.grad_y
+    y = (state.y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha))
+    return YState(y, y_bar, memory, 0 if trial.accepted else state.failures + 1), trial.evaluation
+
+
+def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector) -> XState:
+    """The half of a step that sees only x and ∇ₓf(x_under, ȳ)."""
+    x_bar = x_under - (p.eta_x * p.alpha) * grad_x
+    x = (state.x + p.alpha * x_under - p.eta_x * grad_x) * (1.0 / (1.0 + p.alpha))
+    return XState(x, x_bar)

@@ -1,0 +1,102 @@
+"""What a method is: a frozen dataclass of its parameters with two pure functions, init and step."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from minmin.constants import Constants
+from minmin.errors import InputError, UnsupportedError, near_names
+from minmin.oracle import Ability, Problem
+from minmin.space import Vector
+
+
+class Answer(NamedTuple):
+    """The point that a method would hand back now.
+
+    Attributes
+    ----------
+    x, y : vectors
+    gap_bound : float
+        Bounds f(x, y) - f* if the problem's constants are right; infinite while nothing is known.
+    exhausted : bool
+        Rounding keeps the method from going on as its theory wants.
+    """
+
+    x: Vector
+    y: Vector
+    gap_bound: float
+    exhausted: bool = False
+
+
+class State(Protocol):
+    """What is carried from step to step: nested NamedTuples of arrays, numbers and strings only."""
+
+    @property
+    def answer(self) -> Answer: ...
+
+
+class Method(ABC):
+    """An iterative method. It prints nothing, times nothing and stops nothing."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def check(self, problem: Problem) -> None:
+        """Refuse, before any work, a problem that lacks what the method needs."""
+
+    @abstractmethod
+    def init(self, problem: Problem, x: Vector, y: Vector) -> Any:
+        """The state at a start."""
+
+    @abstractmethod
+    def step(self, problem: Problem, state: Any) -> Any:
+        """The state one outer iteration later."""
+
+    @abstractmethod
+    def patience(self, problem: Problem) -> int:
+        """After how many steps without halving the gap bound theory is contradicted."""
+
+
+def require_constants(name: str, problem: Problem) -> Constants:
+    """The problem's constants, which must be known, with mu > 0 and finite L."""
+    constants = problem.constants
+    if constants is None:
+        raise UnsupportedError(
+            f"method {name!r} needs the problem's constants; "
+            "give constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...)"
+        )
+    for block in "xy":
+        L, mu = getattr(constants, f"L_{block}"), getattr(constants, f"mu_{block}")
+        if math.isinf(L):
+            raise UnsupportedError(
+                f"method {name!r} needs a finite L_{block}, and this problem has none; "
+                "give constants that hold where the run goes, or take a method that needs no constants"
+            )
+        if mu == 0.0:
+            raise UnsupportedError(
+                f"method {name!r} needs mu_{block} > 0, and this problem has mu_{block} = 0; "
+                f"add a small penalty on {block} (mu ~ tol/|{block}*|² keeps the answer within tol)"
+            )
+    return constants
+
+
+def require_ability(name: str, problem: Problem, ability: Ability) -> None:
+    if ability not in problem.abilities:
+        raise UnsupportedError(f"{name} needs the ability {ability.name}, which {type(problem).__name__} does not have")
+
+
+def require_choice(option: str, value: object, known: Any) -> None:
+    """Refuse an option whose value is not among the known ones."""
+    if value not in known:
+        raise InputError(f"unknown {option} {value!r}: {near_names(value, known)}")
+
+
+def theory_patience(rate: float, constants: Constants) -> int:
+    """Steps after which a bound must have halved, for a method that gains a factor 1 + rate a step.
+
+    f - f* falls to 3(1 + rate)⁻ᵏ of what it was, and the bound is at most κ = max(κ_x, κ_y) times that.
+    """
+    kappa = max(constants.kappa_x, constants.kappa_y)
+    return math.ceil(math.log(8.0 * kappa) / math.log1p(rate))

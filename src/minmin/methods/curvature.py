@@ -1,0 +1,43 @@
+"""Curvature pairs of a quasi-Newton method, and the inverse Hessian they stand for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from minmin.space import Array, dot
+
+
+class Pairs(NamedTuple):
+    """The newest steps s, the changes of gradient r over them, and the products <s, r>, oldest first."""
+
+    steps: tuple[Array, ...] = ()
+    changes: tuple[Array, ...] = ()
+    products: tuple[float, ...] = ()
+
+
+def remember(pairs: Pairs, step: Array, change: Array, product: float, memory: int) -> Pairs:
+    """Add a pair, forgetting the oldest; one without clearly positive curvature is left out."""
+    if not product > 1e-10 * (dot(step, step) * dot(change, change)) ** 0.5:
+        return pairs
+    return Pairs(
+        (*pairs.steps, step)[-memory:],
+        (*pairs.changes, change)[-memory:],
+        (*pairs.products, product)[-memory:],
+    )
+
+
+def inverse_times(pairs: Pairs, vector: Array) -> Array:
+    """The L-BFGS inverse Hessian times a vector (Nocedal 1980, two-loop recursion).
+
+    It starts from <s, r>/<r, r> of the newest pair, so there must be one.
+    """
+    steps, changes, products = pairs
+    weights = []
+    for s, r, product in zip(reversed(steps), reversed(changes), reversed(products), strict=True):
+        weight = dot(s, vector) / product
+        vector = vector - weight * r
+        weights.append(weight)
+    vector = (products[-1] / dot(changes[-1], changes[-1])) * vector
+    for s, r, product, weight in zip(steps, changes, products, reversed(weights), strict=True):
+        vector = vector + (weight - dot(r, vector) / product) * s
+    return vector

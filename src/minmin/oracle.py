@@ -1,0 +1,337 @@
+"""Problem → Slice → Evaluation: how a method asks about f, and how every answer is counted."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from copy import copy
+from enum import Flag, auto
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from minmin.constants import Constants
+from minmin.errors import InputError, NonFiniteError
+from minmin.space import (
+    Array,
+    Vector,
+    as_real,
+    dtype_name,
+    first_array,
+    machine_eps,
+    norm,
+    require_finite,
+)
+
+
+class Ability(Flag):
+    """What a problem can answer beside its two gradients, which are always there."""
+
+    NONE = 0
+    VALUE = auto()
+    HESS_YY = auto()
+
+
+class Tally:
+    """Counts of what was really computed, by kind: "grad_x", "grad_y", "value", ..."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def add(self, kind: str) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def __getitem__(self, kind: str) -> int:
+        return self.counts.get(kind, 0)
+
+    def renamed(self, names: Mapping[str, str | None]) -> Tally:
+        """A view that reports kinds under other names, or not at all where the name is None."""
+        return _Renamed(self, names)
+
+    def swapped(self) -> Tally:
+        """A view for a problem whose blocks are exchanged, so that counts keep the original names."""
+        return self.renamed(_SWAPPED_NAMES)
+
+
+_SWAPPED_NAMES = {
+    "grad_x": "grad_y",
+    "grad_y": "grad_x",
+    "hess_yy": "hess_xx",
+    "passes": "passes_y",
+    "passes_y": "passes",
+}
+
+
+class _Renamed(Tally):
+    def __init__(self, target: Tally, names: Mapping[str, str | None]):
+        self.target = target
+        self.names = names
+
+    def add(self, kind: str) -> None:
+        name = self.names.get(kind, kind)
+        if name is not None:
+            self.target.add(name)
+
+
+class _Ignored(Tally):
+    """Where nobody counts."""
+
+    def add(self, kind: str) -> None:
+        pass
+
+
+UNCOUNTED: Tally = _Ignored()
+
+
+class Evaluation(ABC):
+    """f at one point (x, y): each quantity is computed on first use, counted then, and kept."""
+
+    __slots__ = ("_grad_x", "_grad_y", "_tally", "_value", "x", "y")
+
+    def __init__(self, x: Vector, y: Vector, tally: Tally):
+        self.x = x
+        self.y = y
+        self._tally = tally
+        self._value: float | None = None
+        self._grad_x: Vector | None = None
+        self._grad_y: Vector | None = None
+
+    @property
+    def value(self) -> float:
+        """f(x, y)."""
+        if self._value is None:
+            self._tally.add("value")
+            self._value = self._compute_value()
+        return self._value
+
+    @property
+    def grad_x(self) -> Vector:
+        """∇ₓf(x, y)."""
+        if self._grad_x is None:
+            self._tally.add("grad_x")
+            self._grad_x = self._compute_grad_x()
+        return self._grad_x
+
+    @property
+    def grad_y(self) -> Vector:
+        """∇ᵧf(x, y), in the inner product of y's space."""
+        if self._grad_y is None:
+            self._tally.add("grad_y")
+            self._grad_y = self._compute_grad_y()
+        return self._grad_y
+
+    def hess_yy(self) -> Array:
+        """The Hessian in y, where the problem declares ``Ability.HESS_YY``."""
+        raise TypeError(f"{type(self).__name__} has no y-Hessian; its problem must not declare HESS_YY")
+
+    @abstractmethod
+    def _compute_value(self) -> float: ...
+
+    @abstractmethod
+    def _compute_grad_x(self) -> Vector: ...
+
+    @abstractmethod
+    def _compute_grad_y(self) -> Vector: ...
+
+
+class Part(NamedTuple):
+    """One separable piece of a slice: a function of a y of its own, and its weight in the sum."""
+
+    slice: Slice
+    weight: float
+
+
+class Slice(ABC):
+    """y ↦ f(x, y) for a fixed x, with everything that depends on x alone already computed."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Vector):
+        self.x = x
+
+    @abstractmethod
+    def at(self, y: Vector) -> Evaluation:
+        """The evaluation at (x, y)."""
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The separable pieces in y; one, unless the problem is a :class:`~minmin.Sum`."""
+        return (Part(self, 1.0),)
+
+    def joint(self, evaluations: Sequence[Evaluation]) -> Evaluation:
+        """The evaluation of the whole from evaluations of its :attr:`parts`."""
+        (whole,) = evaluations
+        return whole
+
+
+class Problem(ABC):
+    """f(x, y) with an expensive block x and a cheap block y.
+
+    Attributes
+    ----------
+    d_x, d_y : int
+        Length of x, and of y (all its parts together).
+    abilities : Ability
+        What the problem can answer beside its gradients.
+    """
+
+    d_x: int
+    d_y: int
+    abilities: Ability
+    _tally: Tally = UNCOUNTED
+    _twin: Problem | None = None
+
+    @property
+    @abstractmethod
+    def constants(self) -> Constants | None:
+        """Smoothness and strong convexity, or None where nothing is known."""
+
+    @abstractmethod
+    def fix(self, x: Vector) -> Slice:
+        """The slice y ↦ f(x, y)."""
+
+    def _start_y(self, y0: Any, model: Array) -> Vector:
+        """Check a user's y0, or make the zero start where it is None."""
+        return zeros(self.d_y, model) if y0 is None else start_array(y0, self.d_y, "y0", model)
+
+    def swapped(self) -> Problem:
+        """The same function with the roles of x and y exchanged; counts keep their names."""
+        if self._twin is None:
+            self._twin = self._exchanged()
+        return self._twin
+
+    def _exchanged(self) -> Problem:
+        return Swapped(self)
+
+    def counted(self, tally: Tally) -> Self:
+        """The same problem, reporting to ``tally`` what is really computed."""
+        twin = copy(self)
+        twin._tally = tally
+        twin._twin = None
+        return twin
+
+    def matching(self, model: Array) -> Problem:
+        """The same problem with its data in the library, dtype and device of ``model``."""
+        return self
+
+    @property
+    def model(self) -> Array:
+        """An array whose library, dtype and device the problem's own data have."""
+        return np.zeros(0)
+
+    def gap_bound(self, evaluation: Evaluation) -> float:
+        """An upper bound on f - f* at an evaluation, from both its gradients.
+
+        By strong convexity, with an allowance for rounding in the gradients; infinite where the
+        constants are unknown.
+        """
+        constants = self.constants
+        if constants is None:
+            return math.inf
+        slack_x, slack_y = constants.gradient_rounding(
+            machine_eps(evaluation.x), norm(evaluation.x), norm(evaluation.y)
+        )
+        norm_x, norm_y = norm(evaluation.grad_x), norm(evaluation.grad_y)
+        if not norm_x + norm_y < math.inf:
+            raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
+        return constants.gap_bound(norm_x + slack_x, norm_y + slack_y)
+
+    def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
+        """Check a user's start and complete it with zeros; the answer shares no memory with it."""
+        model = self.model
+        x = None if x0 is None else start_array(x0, self.d_x, "x0", model)
+        y = self._start_y(y0, model if x is None else x)
+        if x is None:
+            x = zeros(self.d_x, first_array(y))
+        if dtype_name(x) != dtype_name(first_array(y)):
+            raise InputError(f"x0 is {dtype_name(x)} and y0 is {dtype_name(first_array(y))}; give both in one dtype")
+        return x, y
+
+
+def zeros(size: int, model: Array) -> Array:
+    return array_namespace(model).zeros(size, dtype=model.dtype, device=device(model))
+
+
+def start_array(value: Any, size: int, name: str, model: Array) -> Array:
+    """A checked copy of one array of a user's start."""
+    array = as_real(value, name, model)
+    if array.shape != (size,):
+        raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},)")
+    require_finite(array, name)
+    return array_namespace(array).asarray(array, copy=True)
+
+
+def positive_size(value: Any, name: str) -> int:
+    """A block's length, which must be a positive whole number."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 1:
+        raise InputError(f"{name} = {value!r} must be a positive whole number: both blocks need a variable")
+    return int(value)
+
+
+class Swapped(Problem):
+    """Any problem with its blocks exchanged; nothing is precomputed when x is fixed."""
+
+    def __init__(self, original: Problem):
+        self.original = original
+        self.abilities = original.abilities & ~Ability.HESS_YY
+        self.d_x, self.d_y = original.d_y, original.d_x
+
+    @property
+    def constants(self) -> Constants | None:
+        constants = self.original.constants
+        return None if constants is None else constants.swapped()
+
+    @property
+    def model(self) -> Array:
+        return self.original.model
+
+    def counted(self, tally: Tally) -> Swapped:
+        return Swapped(self.original.counted(tally.swapped()))
+
+    def swapped(self) -> Problem:
+        return self.original
+
+    def matching(self, model: Array) -> Swapped:
+        return Swapped(self.original.matching(model))
+
+    def fix(self, x: Vector) -> Slice:
+        return _SwappedSlice(self.original, x)
+
+    def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
+        y, x = self.original.start(y0, x0)
+        return x, y
+
+    def _start_y(self, y0: Any, model: Array) -> Vector:
+        return self.original.start(y0, None)[0]
+
+
+class _SwappedSlice(Slice):
+    __slots__ = ("_original",)
+
+    def __init__(self, original: Problem, x: Vector):
+        super().__init__(x)
+        self._original = original
+
+    def at(self, y: Vector) -> Evaluation:
+        return _SwappedEvaluation(self._original.fix(y).at(self.x))
+
+
+class _SwappedEvaluation(Evaluation):
+    """The original's evaluation, which counts for itself, read with the blocks exchanged."""
+
+    __slots__ = ("_original",)
+
+    def __init__(self, original: Evaluation):
+        super().__init__(original.y, original.x, UNCOUNTED)
+        self._original = original
+
+    def _compute_value(self) -> float:
+        return self._original.value
+
+    def _compute_grad_x(self) -> Vector:
+        return self._original.grad_y
+
+    def _compute_grad_y(self) -> Vector:
+        return self._original.grad_x

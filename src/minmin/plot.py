@@ -1,0 +1,41 @@
+"""The picture of one run; needs the plotting extra."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minmin.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from minmin.result import Result
+
+_AXES = {"grad_x": "calls of $\\nabla_x f$", "grad_y": "calls of $\\nabla_y f$", "seconds": "seconds"}
+
+
+def plot_result(result: Result) -> Any:
+    """Gap bound, and f above the best value seen, against calls of each gradient and seconds."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UnsupportedError("r.plot() needs matplotlib: pip install 'minmin[plot]'") from error
+    history = result.history
+    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
+    panels = figure.subplots(1, 3, sharey=True)
+    above = history.value - np.nanmin(history.value) if len(history) else np.zeros(0)
+    curves = {
+        "proved bound on $f - f^*$" if result.certified else "estimated bound on $f - f^*$": history.gap_bound,
+        "$f$ above its lowest value": above,
+    }
+    styles = [{"color": "#0072B2", "linestyle": "-"}, {"color": "#D55E00", "linestyle": "--"}]
+    for axis, (column, label) in zip(panels, _AXES.items(), strict=True):
+        for (name, values), style in zip(curves.items(), styles, strict=True):
+            shown = np.isfinite(values) & (values > 0)
+            axis.plot(history[column][shown], values[shown], label=name, **style)
+        axis.set(xlabel=label, yscale="log")
+        axis.grid(alpha=0.3)
+    panels[0].set_ylabel("gap")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    figure.suptitle(f"{result.method}: {result.status}", fontsize="medium")
+    return figure

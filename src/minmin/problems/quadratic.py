@@ -1,0 +1,187 @@
+"""Quadratic: ½ zᵀHz + bᵀz with z = (x, y)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from minmin.constants import Constants
+from minmin.errors import InputError
+from minmin.oracle import Ability, Evaluation, Problem, Slice, positive_size
+from minmin.problems.spectrum import cheapest, convexity_frontier, smoothness_frontier
+from minmin.space import Array, as_real, dot, like, require_finite, to_numpy
+
+
+class Quadratic(Problem):
+    """f(x, y) = ½ zᵀHz + bᵀz with z = (x, y).
+
+    Parameters
+    ----------
+    H : array of shape (d_x + d_y, d_x + d_y)
+        Symmetric, positive semidefinite.
+    b : array of shape (d_x + d_y,)
+    d_x : int
+        The first d_x variables are x, the rest y.
+    constants : Constants, optional
+        Where not given, proved ones are computed from H when first asked for: exact eigenvalues,
+        and of all valid pairs those that promise the fewest calls.
+    """
+
+    abilities = Ability.VALUE | Ability.HESS_YY
+
+    def __init__(self, H: Any, b: Any, d_x: int, constants: Constants | None = None):
+        self.b = as_real(b, "b")
+        self.H = as_real(H, "H", self.b)
+        self._check(d_x)
+        self.d_x = int(d_x)
+        self.d_y = self.b.shape[0] - self.d_x
+        self._given = constants
+
+    def _check(self, d_x: Any) -> None:
+        if self.b.ndim != 1 or tuple(self.H.shape) != (self.b.shape[0],) * 2:
+            raise InputError(
+                f"H has shape {tuple(self.H.shape)} and b {tuple(self.b.shape)}; H must be square, b as long"
+            )
+        if positive_size(d_x, "d_x") >= self.b.shape[0]:
+            raise InputError(f"d_x = {d_x} leaves no y among {self.b.shape[0]} variables")
+        if array_namespace(self.H) is not array_namespace(self.b) or self.H.dtype != self.b.dtype:
+            raise InputError("H and b must be arrays of one library and one dtype")
+        require_finite(self.H, "H")
+        require_finite(self.b, "b")
+        H = to_numpy(self.H)
+        scale = float(np.abs(H).max())
+        asymmetry = float(np.abs(H - H.T).max())
+        if asymmetry > 100 * float(np.finfo(H.dtype).eps) * scale:
+            raise InputError(f"H is not symmetric: H - Hᵀ has an entry of {asymmetry:g}; use (H + Hᵀ)/2")
+
+    @cached_property
+    def constants(self) -> Constants:
+        if self._given is not None:
+            return self._given
+        H = to_numpy(self.H).astype(np.float64)
+        convex = convexity_frontier(H, self.d_x)
+        if not convex:
+            least = np.linalg.eigvalsh(H)[0]
+            raise InputError(f"H has the eigenvalue {least:g}: f is not convex and has no minimum")
+        L_x, L_y, mu_x, mu_y = cheapest(smoothness_frontier(H, self.d_x), convex)
+        return Constants(L_x, L_y, mu_x, mu_y, "proved")
+
+    @property
+    def model(self) -> Array:
+        return self.b
+
+    def fix(self, x: Array) -> Slice:
+        return _QuadraticSlice(x, self)
+
+    def _exchanged(self) -> Quadratic:
+        xp = array_namespace(self.H)
+        order = xp.concat([xp.arange(self.d_x, self.d_x + self.d_y), xp.arange(self.d_x)])
+        H = xp.take(xp.take(self.H, order, axis=0), order, axis=1)
+        given = None if self._given is None else self._given.swapped()
+        twin = Quadratic(H, xp.take(self.b, order), self.d_y, given)
+        return twin.counted(self._tally.swapped())
+
+    def matching(self, model: Array) -> Quadratic:
+        if array_namespace(model) is array_namespace(self.b) and model.dtype == self.b.dtype:
+            return self
+        return Quadratic(like(self.H, model), like(self.b, model), self.d_x, self.constants)
+
+    @cached_property
+    def _blocks(self) -> tuple[Array, ...]:
+        """H_xx, H_xy, H_yx, H_yy, b_x, b_y."""
+        n = self.d_x
+        return (self.H[:n, :n], self.H[:n, n:], self.H[n:, :n], self.H[n:, n:], self.b[:n], self.b[n:])
+
+    @classmethod
+    def random(
+        cls,
+        d_x: int = 100,
+        d_y: int = 10,
+        mu_x: float = 0.1,
+        L_x: float = 50.0,
+        mu_y: float = 0.1,
+        L_y: float = 500.0,
+        coupling: float = 0.0,
+        seed: int = 0,
+    ) -> Quadratic:
+        """A random quadratic for which the given constants are exactly valid.
+
+        H = diag(μ) + D^½ S D^½ with D = diag(L - μ) and 0 ⪯ S ⪯ I, so that diag(μ) ⪯ H ⪯ diag(L). S has
+        eigenvalues uniform in [0, 1] with both ends present, in random directions: of each block alone
+        for ``coupling=0`` (the paper's experiment), of the whole space for ``coupling=1``, the weighted
+        mean of the two in between. b is standard normal.
+        """
+        positive_size(d_x, "d_x")
+        positive_size(d_y, "d_y")
+        if not 0.0 <= coupling <= 1.0:
+            raise InputError(f"coupling = {coupling} must lie between 0 (block-diagonal) and 1")
+        constants = Constants(L_x, L_y, mu_x, mu_y, "proved")
+        rng = np.random.default_rng(seed)
+        S = np.zeros((d_x + d_y, d_x + d_y))
+        S[:d_x, :d_x] = _random_contraction(rng, d_x)
+        S[d_x:, d_x:] = _random_contraction(rng, d_y)
+        if coupling > 0.0:
+            S = (1.0 - coupling) * S + coupling * _random_contraction(rng, d_x + d_y)
+        mu = np.repeat([mu_x, mu_y], [d_x, d_y])
+        root = np.sqrt(np.repeat([L_x - mu_x, L_y - mu_y], [d_x, d_y]))
+        H = np.diag(mu) + root[:, None] * S * root
+        return cls(H, rng.standard_normal(d_x + d_y), d_x, constants)
+
+
+def _random_contraction(rng: np.random.Generator, size: int) -> np.ndarray[Any, Any]:
+    """A random symmetric S, 0 ⪯ S ⪯ I, with eigenvalues uniform and both ends present."""
+    eigenvalues = rng.uniform(size=size)
+    eigenvalues[0] = 0.0
+    eigenvalues[-1] = 1.0
+    basis, _ = np.linalg.qr(rng.standard_normal((size, size)))
+    S = (basis * eigenvalues) @ basis.T
+    return np.asarray(0.5 * (S + S.T))
+
+
+class _QuadraticSlice(Slice):
+    __slots__ = ("_problem", "_slope_x", "slope_y")
+
+    def __init__(self, x: Array, problem: Quadratic):
+        super().__init__(x)
+        self._problem = problem
+        _, _, H_yx, _, _, b_y = problem._blocks
+        self.slope_y = H_yx @ x + b_y
+        self._slope_x: Array | None = None
+
+    @property
+    def slope_x(self) -> Array:
+        """H_xx x + b_x, for values and ∇ₓ; the inner loop never needs it."""
+        if self._slope_x is None:
+            H_xx, _, _, _, b_x, _ = self._problem._blocks
+            self._slope_x = H_xx @ self.x + b_x
+        return self._slope_x
+
+    def at(self, y: Array) -> Evaluation:
+        return _QuadraticEvaluation(self, y, self._problem)
+
+
+class _QuadraticEvaluation(Evaluation):
+    __slots__ = ("_problem", "_slice")
+
+    def __init__(self, slice_: _QuadraticSlice, y: Array, problem: Quadratic):
+        super().__init__(slice_.x, y, problem._tally)
+        self._slice = slice_
+        self._problem = problem
+
+    def _compute_value(self) -> float:
+        _, _, _, H_yy, b_x, _ = self._problem._blocks
+        in_x = 0.5 * dot(self._slice.slope_x + b_x, self.x)
+        return in_x + dot(self._slice.slope_y, self.y) + 0.5 * dot(H_yy @ self.y, self.y)
+
+    def _compute_grad_x(self) -> Array:
+        return self._slice.slope_x + self._problem._blocks[1] @ self.y
+
+    def _compute_grad_y(self) -> Array:
+        return self._problem._blocks[3] @ self.y + self._slice.slope_y
+
+    def hess_yy(self) -> Array:
+        self._tally.add("hess_yy")
+        return self._problem._blocks[3]

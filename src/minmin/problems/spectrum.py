@@ -1,0 +1,144 @@
+"""Bounds on eigenvalues that hold, and the choice of block constants from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+Matrix = np.ndarray[Any, Any]
+
+EXACT_UP_TO = 1500
+"""Up to this size eigenvalues are computed exactly, above it by Lanczos with a margin."""
+
+_EXPENSIVE = 10.0
+"""How much dearer ∇ₓ is taken to be than ∇ᵧ where constants are traded against each other."""
+
+
+def rounding_margin(symmetric: Matrix) -> float:
+    """How far LAPACK's eigenvalues of a symmetric matrix may be off."""
+    return float(8 * symmetric.shape[0] * np.finfo(np.float64).eps * np.linalg.norm(symmetric))
+
+
+def largest_eigenvalue(apply: Callable[[Matrix], Matrix], size: int, *, steps: int = 60) -> float:
+    """Upper bound on the largest eigenvalue of a positive semidefinite operator, by Lanczos.
+
+    After k steps from a random start the largest Ritz value θ satisfies θ ≥ (1 - ε)·λ_max but for
+    probability 1.648·√n·exp(-√ε(2k-1)) (Kuczyński and Woźniakowski 1992, Theorem 4.1). ε is chosen
+    so that this is 1e-12, and θ/(1-ε) is returned.
+    """
+    steps = min(steps, size)
+    q = np.random.default_rng(0).standard_normal(size)
+    q /= np.linalg.norm(q)
+    previous, beta = np.zeros(size), 0.0
+    diagonal, off_diagonal = [], []
+    for _ in range(steps):
+        image = apply(q) - beta * previous
+        diagonal.append(float(q @ image))
+        image = image - diagonal[-1] * q
+        beta = float(np.linalg.norm(image))
+        if beta <= 1e-14 * max(diagonal):
+            break
+        off_diagonal.append(beta)
+        previous, q = q, image / beta
+    ritz = scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[: len(diagonal) - 1])
+    root_epsilon = math.log(1.648 * math.sqrt(size) / 1e-12) / (2 * steps - 1)
+    return float(ritz[-1]) / (1.0 - min(root_epsilon, 0.9) ** 2)
+
+
+def squared_norm(matrix: Any, weights: Matrix) -> float:
+    """Upper bound on the largest eigenvalue of Aᵀ diag(w) A."""
+    if matrix.shape[1] <= EXACT_UP_TO:
+        return largest_of(gram(matrix, weights))
+    transposed = matrix.T
+    return largest_eigenvalue(lambda v: transposed @ (weights * (matrix @ v)), matrix.shape[1])
+
+
+def gram(matrix: Any, weights: Matrix, other: Any = None) -> Matrix:
+    """Aᵀ diag(w) B as a dense matrix; B is A where not given."""
+    right = matrix if other is None else other
+    weighted = right.multiply(weights[:, None]).tocsr() if scipy.sparse.issparse(right) else right * weights[:, None]
+    product = matrix.T @ weighted
+    return np.asarray(product.todense() if scipy.sparse.issparse(product) else product)
+
+
+def largest_of(symmetric: Matrix) -> float:
+    top = symmetric.shape[0] - 1
+    value = scipy.linalg.eigvalsh(symmetric, subset_by_index=[top, top])[0]
+    return float(value) + rounding_margin(symmetric)
+
+
+def guessed_cost(kappa_x: float, kappa_y: float) -> float:
+    """BAM's cost up to a factor, by the paper's bounds: √κ_x of ∇ₓ and max(√κ_x, √κ_y) of ∇ᵧ."""
+    return _EXPENSIVE * math.sqrt(kappa_x) + math.sqrt(max(kappa_x, kappa_y))
+
+
+def cheapest(pairs_L: Iterable[tuple[float, float]], pairs_mu: Iterable[tuple[float, float]]) -> tuple[float, ...]:
+    """Of valid (L_x, L_y) and (mu_x, mu_y) the choice with the lowest guessed cost."""
+    uppers, lowers = list(pairs_L), list(pairs_mu)
+    return min(
+        ((*L, *mu) for L in uppers for mu in lowers),
+        key=lambda c: guessed_cost(_ratio(c[0], c[2]), _ratio(c[1], c[3])),
+    )
+
+
+def _ratio(L: float, mu: float) -> float:
+    return L / max(mu, 1e-14 * L)
+
+
+def norm_pairs(norm_x: float, norm_y: float) -> list[tuple[float, float]]:
+    """(L_x, L_y) that are valid for every matrix with blocks of these norms.
+
+    2<dx, H_xy dy> <= t·norm_x |dx|² + norm_y/t |dy|² gives ((1+t)·norm_x, (1+1/t)·norm_y) for every t > 0.
+    """
+    return [((1 + t) * norm_x, (1 + 1 / t) * norm_y) for t in np.geomspace(1e-3, 1e3, 61).tolist()]
+
+
+def smoothness_frontier(H: Matrix, d_x: int) -> list[tuple[float, float]]:
+    """The exact frontier of diag(L_x, L_y) ⪰ H, at some points.
+
+    For L_x above the largest eigenvalue of H_xx the least L_y is the largest eigenvalue of
+    H_yy + H_yx (L_x - H_xx)⁻¹ H_xy (a Schur complement).
+    """
+    eigenvalues, coupling, H_yy, margin = _reduced(H, d_x)
+    top = max(float(eigenvalues[-1]), 0.0) + margin
+    if not coupling.any():
+        return [(max(top, margin), max(largest_of(H_yy), margin))]
+    scale = top + largest_of(H_yy)
+    return [
+        (L_x, largest_of(H_yy + (coupling / (L_x - eigenvalues)) @ coupling.T) + margin)
+        for L_x in (top + scale * np.geomspace(1e-4, 1e1, 41)).tolist()
+    ]
+
+
+def convexity_frontier(H: Matrix, d_x: int) -> list[tuple[float, float]]:
+    """The exact frontier of diag(mu_x, mu_y) ⪯ H, at some points; empty where H is not positive semidefinite."""
+    least = float(scipy.linalg.eigvalsh(H, subset_by_index=[0, 0])[0])
+    margin = rounding_margin(H)
+    if least < -margin:
+        return []
+    if least <= margin:
+        return [(0.0, 0.0)]
+    eigenvalues, coupling, H_yy, _ = _reduced(H, d_x)
+    if not coupling.any():
+        least_y = float(scipy.linalg.eigvalsh(H_yy, subset_by_index=[0, 0])[0])
+        return [(float(eigenvalues[0]) - margin, max(least_y - margin, 0.0))]
+    schur = H[:d_x, :d_x] - H[:d_x, d_x:] @ np.linalg.solve(H_yy, H[d_x:, :d_x])
+    limit = float(scipy.linalg.eigvalsh(schur, subset_by_index=[0, 0])[0])
+    pairs = [(least - margin, least - margin)]
+    for mu_x in (limit * np.linspace(0.02, 0.98, 49)).tolist():
+        remainder = H_yy - (coupling / (eigenvalues - mu_x)) @ coupling.T
+        mu_y = float(scipy.linalg.eigvalsh(remainder, subset_by_index=[0, 0])[0])
+        if mu_x > margin and mu_y > margin:
+            pairs.append((mu_x - margin, mu_y - margin))
+    return pairs
+
+
+def _reduced(H: Matrix, d_x: int) -> tuple[Matrix, Matrix, Matrix, float]:
+    """H_xx's eigenvalues, H_yx in its eigenvectors, H_yy, and a rounding margin."""
+    eigenvalues, vectors = scipy.linalg.eigh(H[:d_x, :d_x])
+    return eigenvalues, H[d_x:, :d_x] @ vectors, H[d_x:, d_x:], rounding_margin(H)

@@ -1,0 +1,34 @@
+"""One line on the terminal that says how far a run is."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from minmin.result import Record
+
+
+class Progress:
+    """Rewrites a line on a terminal five times a second; elsewhere prints one every ten seconds."""
+
+    def __init__(self, method: str):
+        self._method = method
+        self._stream = sys.stderr
+        self._live = self._stream.isatty()
+        self._interval = 0.2 if self._live else 10.0
+        self._next = time.perf_counter()
+
+    def show(self, record: Record, *, last: bool = False) -> None:
+        now = time.perf_counter()
+        if now < self._next and not last:
+            return
+        self._next = now + self._interval
+        line = (
+            f"{self._method}  ∇x {record.grad_x}  ∇y {record.grad_y}  f {record.value:.6g}  "
+            f"gap ≤ {record.gap_bound:.2g}  {record.seconds:.1f} s"
+        )
+        if self._live:
+            self._stream.write(f"\r\x1b[K{line}" + ("\n" if last else ""))
+        else:
+            self._stream.write(line + "\n")
+        self._stream.flush()

@@ -1,0 +1,157 @@
+"""What a run hands back: the answer, how it ended, what it cost, and its history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from minmin.space import Vector
+
+if TYPE_CHECKING:
+    import pandas
+
+Status = Literal["converged", "budget", "stalled", "interrupted"]
+
+
+class Record(NamedTuple):
+    """One row of the history, and the point it describes.
+
+    Attributes
+    ----------
+    grad_x, grad_y : int
+        Calls of each gradient so far.
+    value : float
+        f(x, y); NaN where the problem has no values.
+    gap_bound : float
+        f(x, y) - f* is at most this.
+    seconds : float
+        Time spent so far, looking at values not counted.
+    x, y : vectors
+        The point; given to callbacks, not kept in the history.
+    """
+
+    grad_x: int
+    grad_y: int
+    value: float
+    gap_bound: float
+    seconds: float
+    x: Vector
+    y: Vector
+
+
+_COLUMNS = Record._fields[:5]
+
+
+class History:
+    """The records of a run as columns: ``grad_x``, ``grad_y``, ``value``, ``gap_bound``, ``seconds``.
+
+    ``history.value`` and ``history["value"]`` are NumPy arrays. The first 100 steps are all there; of
+    longer runs every hundredth part, so that looking stays cheap however long they last.
+    """
+
+    columns = _COLUMNS
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[float, ...]] = []
+
+    def append(self, record: Record) -> None:
+        self._rows.append(tuple(record[:5]))
+
+    def finish(self, record: Record) -> None:
+        """Make this the last record, unless the last one says the same but for the time."""
+        if not self._rows or self._rows[-1][:4] != tuple(record[:4]):
+            self.append(record)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, column: str) -> np.ndarray[Any, Any]:
+        if column not in _COLUMNS:
+            raise KeyError(f"no column {column!r}; the columns are {', '.join(_COLUMNS)}")
+        index = _COLUMNS.index(column)
+        dtype = np.int64 if column.startswith("grad") else np.float64
+        return np.array([row[index] for row in self._rows], dtype=dtype)
+
+    def __getattr__(self, name: str) -> np.ndarray[Any, Any]:
+        if name in _COLUMNS:
+            return self[name]
+        raise AttributeError(f"History has no attribute {name!r}; its columns are {', '.join(_COLUMNS)}")
+
+    def __repr__(self) -> str:
+        return f"History of {len(self)} records: {', '.join(_COLUMNS)}"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The columns as a data frame (needs pandas)."""
+        import pandas
+
+        return pandas.DataFrame({column: self[column] for column in _COLUMNS})
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of :func:`minmin.minimize`.
+
+    Attributes
+    ----------
+    x, y : arrays
+        The answer; y has one array a term where the problem is a :class:`minmin.Sum`.
+    fun : float
+        f(x, y).
+    gap_bound : float
+        f(x, y) - f* is at most this.
+    certified : bool
+        The constants behind the bound were given or proved, so the bound is a proof.
+    success : bool
+        The run ended as ``converged``.
+    status : {"converged", "budget", "stalled", "interrupted"}
+    message : str
+        What ended the run, in words.
+    method : str
+    nit : int
+        Outer iterations.
+    seconds : float
+        Time of the run; looking at values for the history not counted.
+    calls : dict
+        How often each oracle was asked: "grad_x", "grad_y", "value", ..., and "monitor" for the values
+        that only looking cost.
+    history : History
+    """
+
+    x: Vector
+    y: Vector
+    fun: float
+    gap_bound: float
+    certified: bool
+    status: Status
+    message: str
+    method: str
+    nit: int
+    seconds: float
+    calls: dict[str, int]
+    history: History = field(repr=False)
+
+    @property
+    def success(self) -> bool:
+        return self.status == "converged"
+
+    def __str__(self) -> str:
+        proof = "certified" if self.certified else "not certified"
+        calls = ", ".join(f"{kind} {count}" for kind, count in self.calls.items())
+        return (
+            f"{self.status}: {self.message}\n"
+            f"  f(x, y) = {self.fun:.10g}, at most {self.gap_bound:.3g} above the minimum ({proof})\n"
+            f"  {self.method}, {self.nit} iterations, {self.seconds:.3g} s; calls: {calls}"
+        )
+
+    def plot(self) -> Any:
+        """Draw the gap bound against calls of either gradient and seconds (needs matplotlib).
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from minmin.plot import plot_result
+
+        return plot_result(self)

@@ -1,0 +1,275 @@
+"""minimize(): the one loop around every method, with stopping, counting, recording and certificates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minmin.errors import ConstantsError, InputError, MinMinError, NonFiniteError, UnsupportedError, UserCodeError
+from minmin.methods import Answer, Method, build
+from minmin.oracle import Ability, Problem, Tally
+from minmin.progress import Progress
+from minmin.result import History, Record, Result, Status
+from minmin.space import machine_eps, norm
+from minmin.stops import BudgetedTally, BudgetSpent, Clock, Stops
+
+
+def minimize(
+    problem: Problem,
+    x0: Any = None,
+    y0: Any = None,
+    method: str = "auto",
+    *,
+    tol: float = 1e-6,
+    target_value: float | None = None,
+    max_grad_x: int | None = None,
+    max_grad_y: int | None = None,
+    max_seconds: float | None = None,
+    seed: int | None = None,
+    callback: Callable[[Record], Any] | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> Result:
+    """Minimise f(x, y) with few calls of its expensive gradient ∇ₓf.
+
+    Parameters
+    ----------
+    problem : Problem
+        One of :mod:`minmin.problems`, or a :class:`minmin.Sum` of them.
+    x0, y0 : arrays, optional
+        The start, zero where not given. Its array library, dtype and device are kept; it is not modified.
+    method : str
+        One of :func:`minmin.methods.names`.
+    tol : float
+        Stop as ``converged`` when f(x, y) - f* <= tol is proved for the answer. 0 switches this off.
+    target_value : float, optional
+        Stop as ``converged`` when f(x, y) is at or below it.
+    max_grad_x, max_grad_y : int, optional
+        Budgets of gradient calls, never exceeded; the run then ends as ``budget``.
+    max_seconds : float, optional
+        Budget of time, the time for looking at values not counted.
+    seed : int, optional
+        For methods that draw random numbers; the others give the same answer whatever it is.
+    callback : callable, optional
+        ``callback(record)`` is called after every iteration; returning True ends the run as ``interrupted``.
+    progress : bool
+        Show one line on standard error while running.
+    **options
+        Go to the method, such as ``inner="newton"`` for "bam" or ``rescale=True`` for "nag".
+
+    Returns
+    -------
+    Result
+        On Ctrl-C, too: the best answer so far, as ``interrupted``.
+
+    Raises
+    ------
+    MinMinError
+        For whatever is wrong with the input, before any work where possible; one that ends a run half-way
+        carries the last finite answer as ``.result``.
+    """
+    clock = Clock()
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"problem must be a minmin problem, got {type(problem).__name__}; "
+            "wrap your own functions in minmin.problems.Function"
+        )
+    stops = Stops(tol, target_value, max_grad_x, max_grad_y, max_seconds)
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be callable as callback(record), got {callback!r}")
+    if target_value is not None and Ability.VALUE not in problem.abilities:
+        raise UnsupportedError("target_value needs values of f, which this problem does not have")
+    x, y = problem.start(x0, y0)
+    matching = problem.matching(x)
+    built, why = build(method, matching, options, seed)
+    shown = Progress(built.name) if progress else None
+    return _Run(matching, built, why, stops, clock, callback, shown).go(x, y)
+
+
+class _End(NamedTuple):
+    status: Status
+    message: str
+
+
+class _Run:
+    """One run of one method on one problem."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: Method,
+        why: str,
+        stops: Stops,
+        clock: Clock,
+        callback: Callable[[Record], Any] | None,
+        progress: Progress | None,
+    ):
+        self.method = method
+        self.why = why
+        self.stops = stops
+        self.clock = clock
+        self.callback = callback
+        self.progress = progress
+        self.constants = problem.constants
+        self.patience = method.patience(problem)
+        self.has_values = Ability.VALUE in problem.abilities
+        self.looks_always = stops.target_value is not None or callback is not None or progress is not None
+        self.monitor_tally = Tally()
+        self.monitored = problem.counted(self.monitor_tally)
+        self.history = History()
+        self.steps = 0
+        self.last_halving = (math.inf, 0)
+        self.lower_bound = -math.inf
+        self.seen: Record | None = None
+        self.tally = BudgetedTally(stops, clock)
+        self.problem = problem.counted(self.tally)
+
+    def go(self, x: Any, y: Any) -> Result:
+        try:
+            return self._result(self._iterate(x, y))
+        except MinMinError as error:
+            if self.seen is not None:
+                error.result = self._made_of(self.seen, _End("interrupted", str(error)))
+            raise
+
+    def _iterate(self, x: Any, y: Any) -> _End:
+        state = self.method.init(self.problem, x, y)
+        self.answer = self.best = state.answer
+        try:
+            end = self._look()
+            while end is None:
+                state = self.method.step(self.problem, state)
+                self.steps += 1
+                self.answer = state.answer
+                end = self._after_step()
+        except BudgetSpent as spent:
+            return _End("budget", str(spent))
+        except KeyboardInterrupt:
+            return _End("interrupted", "interrupted from the keyboard")
+        return end
+
+    def _after_step(self) -> _End | None:
+        if self.answer.gap_bound <= self.best.gap_bound:
+            self.best = self.answer
+        end = self._converged() or self._stalled()
+        if self.looks_always or self._is_recorded():
+            return self._look() or end
+        return end
+
+    def _is_recorded(self) -> bool:
+        return self.steps <= 100 or self.steps % (self.steps // 100) == 0
+
+    def _converged(self) -> _End | None:
+        bound, tol = self.answer.gap_bound, self.stops.tol
+        if tol > 0.0 and bound <= tol:
+            return _End("converged", f"f(x, y) - f* <= {bound:.3g} is within tol = {tol:g}")
+        return None
+
+    def _stalled(self) -> _End | None:
+        """The end of what floating point allows, or of what the constants explain."""
+        bound = self.best.gap_bound
+        if self.answer.exhausted or self._at_rounding_level():
+            return _End(
+                "stalled",
+                f"rounding errors hide further progress below a bound of {bound:.3g}; "
+                "ask for a larger tol, or give float64 data",
+            )
+        if bound <= 0.5 * self.last_halving[0]:
+            self.last_halving = (bound, self.steps)
+        if self.steps - self.last_halving[1] >= self.patience:
+            return _End(
+                "stalled",
+                f"the bound of {bound:.3g} has not halved in {self.patience} iterations, which theory rules out: "
+                "rounding errors, or constants that do not hold",
+            )
+        return None
+
+    def _at_rounding_level(self) -> bool:
+        """Both gradients are below their own rounding errors, and a bound of tol is out of reach."""
+        if self.constants is None:
+            return False
+        x, y, bound, _ = self.answer
+        floor = self.constants.gap_bound(*self.constants.gradient_rounding(machine_eps(x), norm(x), norm(y)))
+        return self.stops.tol < floor and bound <= 4.0 * floor
+
+    def _look(self) -> _End | None:
+        """Record the answer through the uncounted problem, and ask whoever wants to see it."""
+        record = self._record(self.answer)
+        if self._is_recorded():
+            self.history.append(record)
+        self._check_certificate(record)
+        if self.progress is not None:
+            self.progress.show(record)
+        if self.callback is not None and self.steps > 0 and self._callback_says_stop(record):
+            return _End("interrupted", "the callback asked to stop")
+        if self.stops.target_value is not None and record.value <= self.stops.target_value:
+            return _End("converged", f"f(x, y) = {record.value:.10g} is at target_value or below")
+        return None
+
+    def _record(self, answer: Answer) -> Record:
+        seconds = self.clock.elapsed()
+        with self.clock.stopped():
+            value = self.monitored.fix(answer.x).at(answer.y).value if self.has_values else math.nan
+        if self.has_values and not math.isfinite(value):
+            raise NonFiniteError(f"f(x, y) = {value} after {self.steps} iterations")
+        counts = self.tally["grad_x"], self.tally["grad_y"]
+        self.seen = Record(*counts, value, answer.gap_bound, seconds, answer.x, answer.y)
+        return self.seen
+
+    def _check_certificate(self, record: Record) -> None:
+        """No value may fall below what an earlier bound proved to be the minimum."""
+        rounding = 1e3 * machine_eps(record.x) * abs(record.value)
+        if self.constants is not None and record.value < self.lower_bound - rounding:
+            raise ConstantsError(
+                f"f(x, y) = {record.value:.10g} lies below {self.lower_bound:.10g}, a lower bound if "
+                f"mu_x = {self.constants.mu_x:g} and mu_y = {self.constants.mu_y:g} hold; give smaller ones"
+            )
+        self.lower_bound = max(self.lower_bound, record.value - record.gap_bound - rounding)
+
+    def _callback_says_stop(self, record: Record) -> bool:
+        assert self.callback is not None
+        with self.clock.stopped():
+            try:
+                answer = self.callback(record)
+            except Exception as error:
+                raise UserCodeError(f"the callback raised {type(error).__name__}: {error}") from error
+        return isinstance(answer, bool | np.bool_) and bool(answer)
+
+    def _result(self, end: _End) -> Result:
+        """A converged run hands back its newest answer, any other the one with the lowest bound."""
+        answer = self.answer if end.status == "converged" else self.best
+        record = self.seen
+        if record is None or record.x is not answer.x or record.y is not answer.y:
+            record = self._record(answer)
+        return self._made_of(record, end)
+
+    def _made_of(self, record: Record, end: _End) -> Result:
+        seconds = self.clock.elapsed()
+        record = record._replace(grad_x=self.tally["grad_x"], grad_y=self.tally["grad_y"], seconds=seconds)
+        self.history.finish(record)
+        if self.progress is not None:
+            self.progress.show(record, last=True)
+        trusted = self.constants is not None and self.constants.source != "estimated"
+        return Result(
+            x=record.x,
+            y=record.y,
+            fun=record.value,
+            gap_bound=record.gap_bound,
+            certified=trusted and math.isfinite(record.gap_bound),
+            status=end.status,
+            message=f"{end.message}; {self.why}" if self.why else end.message,
+            method=self.method.name,
+            nit=self.steps,
+            seconds=seconds,
+            calls={
+                "grad_x": 0,
+                "grad_y": 0,
+                "value": 0,
+                **self.tally.counts,
+                "monitor": self.monitor_tally["value"],
+            },
+            history=self.history,
+        )

@@ -1,0 +1,158 @@
+"""What a vector is: an array of any array-API library, or Blocks, a tuple of arrays that is a vector."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_array_api_obj, to_device
+
+from minmin.errors import InputError
+
+Array = Any
+"""A one-dimensional array (or, for data, a matrix) of any array-API library."""
+
+
+class Blocks:
+    """Several arrays that together are one vector of a weighted space.
+
+    The inner product of two of them is the weighted sum of the inner products of their parts, so
+    that a method written with ``+``, ``-``, ``*``, :func:`dot` and :func:`norm` never needs to
+    know whether it moves one array or many.
+
+    Parameters
+    ----------
+    parts : sequence of arrays
+    weights : sequence of float
+        The weight of each part in the inner product.
+    """
+
+    __slots__ = ("parts", "weights")
+
+    def __init__(self, parts: Sequence[Array], weights: Sequence[float]):
+        self.parts = tuple(parts)
+        self.weights = tuple(weights)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.parts)
+
+    def __getitem__(self, index: int) -> Array:
+        return self.parts[index]
+
+    def map(self, function: Callable[..., Array], *others: Blocks) -> Blocks:
+        """Apply a function part by part."""
+        return Blocks([function(*ps) for ps in zip(self, *others, strict=True)], self.weights)
+
+    def __add__(self, other: Blocks) -> Blocks:
+        return self.map(lambda a, b: a + b, other)
+
+    def __sub__(self, other: Blocks) -> Blocks:
+        return self.map(lambda a, b: a - b, other)
+
+    def __mul__(self, scalar: float) -> Blocks:
+        return self.map(lambda a: a * scalar)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Blocks:
+        return self.map(lambda a: -a)
+
+    def __repr__(self) -> str:
+        return f"Blocks({', '.join(repr(p) for p in self.parts)})"
+
+
+Vector = Any
+"""An :data:`Array` or :class:`Blocks`."""
+
+
+def dot(a: Vector, b: Vector) -> float:
+    """Inner product, weighted for :class:`Blocks`."""
+    if isinstance(a, Blocks):
+        return sum(w * dot(p, q) for w, p, q in zip(a.weights, a, b, strict=True))
+    return float(a @ b)
+
+
+def norm(a: Vector) -> float:
+    """The norm that belongs to :func:`dot`."""
+    return math.sqrt(dot(a, a))
+
+
+def first_array(vector: Vector) -> Array:
+    """The array that tells a vector's library, dtype and device."""
+    return vector[0] if isinstance(vector, Blocks) else vector
+
+
+def parts_of(vector: Vector) -> tuple[Array, ...]:
+    """The arrays that a vector is made of."""
+    return vector.parts if isinstance(vector, Blocks) else (vector,)
+
+
+def machine_eps(vector: Vector) -> float:
+    """The spacing of floats next to 1 in the vector's dtype."""
+    return _eps_of(first_array(vector).dtype)
+
+
+@functools.cache
+def _eps_of(dtype: Any) -> float:
+    return float(np.finfo(str(dtype).rsplit(".", maxsplit=1)[-1]).eps)
+
+
+def all_finite(array: Array) -> bool:
+    xp = array_namespace(array)
+    return bool(xp.all(xp.isfinite(array)))
+
+
+def to_numpy(array: Array) -> np.ndarray[Any, Any]:
+    """The array's values in NumPy, wherever it lives."""
+    if isinstance(array, np.ndarray):
+        return array
+    return np.asarray(to_device(array, "cpu") if str(device(array)) not in {"cpu", "CPU_DEVICE"} else array)
+
+
+def like(array: Array, model: Array) -> Array:
+    """The same values in the library, dtype and device of ``model``."""
+    xp = array_namespace(model)
+    if array_namespace(array) is not xp:
+        array = to_numpy(array)
+    return xp.asarray(array, dtype=model.dtype, device=device(model))
+
+
+def as_real(value: Any, name: str, model: Array | None = None) -> Array:
+    """Turn a user's array or list into a real floating array, keeping float32 and float64.
+
+    Lists, integers and truth values take the dtype of ``model`` (default float64).
+    """
+    if not is_array_api_obj(value):
+        try:
+            value = np.asarray(value)
+        except ValueError as error:
+            raise InputError(f"{name} cannot be read as an array: {error}") from None
+        if value.dtype.kind not in "fiub":
+            raise InputError(f"{name} holds {value.dtype} values; give real numbers (float32 or float64)")
+    xp = array_namespace(value)
+    if value.dtype in (xp.float32, xp.float64):
+        return value
+    if xp.isdtype(value.dtype, ("integral", "bool")):
+        default = xp.float64 if model is None else getattr(xp, dtype_name(model))
+        return xp.astype(value, default)
+    raise InputError(f"{name} has dtype {value.dtype}; give float32 or float64")
+
+
+def dtype_name(array: Array) -> str:
+    return str(array.dtype).rsplit(".", maxsplit=1)[-1]
+
+
+def require_finite(array: Array, name: str) -> None:
+    """Refuse NaN and infinity, saying where the first one is."""
+    if all_finite(array):
+        return
+    values = to_numpy(array)
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+    index = where[0] if len(where) == 1 else where
+    raise InputError(f"{name} holds {values[where]} at index {index}; remove or replace such entries")

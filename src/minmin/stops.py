@@ -1,0 +1,80 @@
+"""When a run ends from outside: tolerances, budgets, and the stopwatch they are measured with."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from minmin.errors import InputError
+from minmin.oracle import Tally
+
+
+@dataclass(frozen=True)
+class Stops:
+    """What a user asked a run to stop at; see :func:`minmin.minimize`."""
+
+    tol: float
+    target_value: float | None
+    max_grad_x: int | None
+    max_grad_y: int | None
+    max_seconds: float | None
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.tol) or not 0.0 <= self.tol < math.inf:
+            raise InputError(f"tol = {self.tol!r} must be a number >= 0 (0 switches the certified stop off)")
+        if self.target_value is not None and not (_is_number(self.target_value) and self.target_value < math.inf):
+            raise InputError(f"target_value = {self.target_value!r} must be a finite number")
+        for name in ("max_grad_x", "max_grad_y"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__") or value < 0):
+                raise InputError(f"{name} = {value!r} must be a whole number >= 0")
+        if self.max_seconds is not None and not (_is_number(self.max_seconds) and self.max_seconds >= 0):
+            raise InputError(f"max_seconds = {self.max_seconds!r} must be a number >= 0")
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__float__") and not isinstance(value, str | bool)
+
+
+class Clock:
+    """A stopwatch that stands still while somebody looks."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self._start
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        before = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._start += time.perf_counter() - before
+
+
+class BudgetSpent(Exception):  # noqa: N818 - a signal between two layers, never seen by a user
+    """Raised in the middle of a step, before the call that would exceed a budget."""
+
+
+class BudgetedTally(Tally):
+    """Counts, and refuses the call that would exceed a budget."""
+
+    def __init__(self, stops: Stops, clock: Clock):
+        super().__init__()
+        self._limits = {"grad_x": stops.max_grad_x, "grad_y": stops.max_grad_y}
+        self._seconds = stops.max_seconds
+        self._clock = clock
+
+    def add(self, kind: str) -> None:
+        limit = self._limits.get(kind)
+        if limit is not None and self[kind] >= limit:
+            raise BudgetSpent(f"max_{kind} = {limit} calls are spent")
+        if self._seconds is not None and self._clock.elapsed() >= self._seconds:
+            raise BudgetSpent(f"max_seconds = {self._seconds:g} are spent")
+        super().add(kind)

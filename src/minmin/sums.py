@@ -1,0 +1,154 @@
+"""Sum: a weighted sum of problems that share x and have a y of their own each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minmin.constants import Constants
+from minmin.errors import InputError
+from minmin.oracle import Evaluation, Part, Problem, Slice, Tally
+from minmin.space import Array, Blocks, Vector, first_array
+
+_COUNTED_JOINTLY = {"grad_x": None, "value": None}
+_COUNTED_BY_TERMS = {"grad_y": None}
+
+
+class Sum(Problem):
+    """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i).
+
+    y is separable: for a fixed x every term is minimised over its own y_i, so a method may treat
+    the terms one by one (Section 5 of the paper: the terms are clients, x is shared). The inner
+    product on y is weighted by the w_i; in it the gradient's part i is ∇f_i itself, and the
+    constants in y are those of the worst term.
+
+    One joint ∇ₓ (a round of communication) counts as one ``grad_x``; every term's own gradient in
+    y counts as one ``grad_y``, since the terms stop separately.
+
+    Parameters
+    ----------
+    terms : sequence of Problem
+        All with the same d_x.
+    weights : sequence of float, optional
+        Positive; equal weights that sum to one where not given.
+    constants : Constants, optional
+        Of the sum; where not given, the weighted mean of the terms' in x, and the worst in y.
+    """
+
+    def __init__(
+        self,
+        terms: Sequence[Problem],
+        weights: Sequence[float] | None = None,
+        constants: Constants | None = None,
+    ):
+        self.terms = tuple(terms)
+        if not self.terms:
+            raise InputError("a Sum needs at least one term")
+        self.weights = _checked_weights(weights, len(self.terms))
+        self.d_x = self.terms[0].d_x
+        self.d_y = sum(term.d_y for term in self.terms)
+        self.abilities = self.terms[0].abilities
+        for i, term in enumerate(self.terms):
+            if term.d_x != self.d_x:
+                raise InputError(f"term {i} has d_x = {term.d_x}, the first has {self.d_x}; x is shared")
+            self.abilities &= term.abilities
+        self._constants = constants if constants is not None else self._combined_constants()
+
+    def _combined_constants(self) -> Constants | None:
+        found = [term.constants for term in self.terms]
+        known = [c for c in found if c is not None]
+        if len(known) < len(found):
+            return None
+        return Constants(
+            L_x=sum(w * c.L_x for w, c in zip(self.weights, known, strict=True)),
+            L_y=max(c.L_y for c in known),
+            mu_x=sum(w * c.mu_x for w, c in zip(self.weights, known, strict=True)),
+            mu_y=min(c.mu_y for c in known),
+            source=max((c.source for c in known), key=["proved", "given", "estimated"].index),
+        )
+
+    @property
+    def constants(self) -> Constants | None:
+        return self._constants
+
+    @property
+    def model(self) -> Array:
+        return self.terms[0].model
+
+    def counted(self, tally: Tally) -> Sum:
+        twin = super().counted(tally)
+        twin._tally = tally.renamed(_COUNTED_BY_TERMS)
+        term_tally = tally.renamed(_COUNTED_JOINTLY)
+        twin.terms = tuple(term.counted(term_tally) for term in self.terms)
+        return twin
+
+    def matching(self, model: Array) -> Sum:
+        return Sum([term.matching(model) for term in self.terms], self.weights, self._constants)
+
+    def fix(self, x: Vector) -> Slice:
+        return _SumSlice(x, self)
+
+    def _start_y(self, y0: Any, model: Array) -> Blocks:
+        given = [None] * len(self.terms) if y0 is None else list(y0)
+        if len(given) != len(self.terms):
+            raise InputError(f"y0 has {len(given)} parts; this sum has {len(self.terms)} terms")
+        parts = []
+        for i, (term, value) in enumerate(zip(self.terms, given, strict=True)):
+            try:
+                parts.append(first_array(term._start_y(value, model)))
+            except InputError as error:
+                raise InputError(f"term {i}: {error}") from None
+        return Blocks(parts, self.weights)
+
+
+def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float, ...]:
+    if weights is None:
+        return (1.0 / count,) * count
+    checked = tuple(float(w) for w in weights)
+    if len(checked) != count:
+        raise InputError(f"{len(checked)} weights for {count} terms; give one weight a term")
+    for i, w in enumerate(checked):
+        if not 0.0 < w < float("inf"):
+            raise InputError(f"weight {i} is {w}; weights must be positive and finite")
+    return checked
+
+
+class _SumSlice(Slice):
+    __slots__ = ("_parts", "_sum")
+
+    def __init__(self, x: Vector, problem: Sum):
+        super().__init__(x)
+        self._sum = problem
+        self._parts = tuple(Part(t.fix(x), w) for t, w in zip(problem.terms, problem.weights, strict=True))
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        return self._parts
+
+    def at(self, y: Blocks) -> Evaluation:
+        return self.joint([part.slice.at(y_i) for part, y_i in zip(self._parts, y, strict=True)])
+
+    def joint(self, evaluations: Sequence[Evaluation]) -> Evaluation:
+        return _SumEvaluation(self.x, evaluations, self._sum)
+
+
+class _SumEvaluation(Evaluation):
+    __slots__ = ("_evaluations", "_weights")
+
+    def __init__(self, x: Vector, evaluations: Sequence[Evaluation], problem: Sum):
+        super().__init__(x, Blocks([e.y for e in evaluations], problem.weights), problem._tally)
+        self._evaluations = evaluations
+        self._weights = problem.weights
+
+    def _compute_value(self) -> float:
+        return sum(w * e.value for w, e in zip(self._weights, self._evaluations, strict=True))
+
+    def _compute_grad_x(self) -> Vector:
+        total = self._weights[0] * self._evaluations[0].grad_x
+        for w, e in zip(self._weights[1:], self._evaluations[1:], strict=True):
+            total = total + w * e.grad_x
+        return total
+
+    def _compute_grad_y(self) -> Blocks:
+        """Part i is ∇f_i(x, y_i): the gradient in the weighted inner product."""
+        return Blocks([e.grad_y for e in self._evaluations], self._weights)
