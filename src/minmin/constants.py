@@ -72,13 +72,15 @@ class Constants:
         """The constants with the roles of x and y exchanged."""
         return Constants(self.L_y, self.L_x, self.mu_y, self.mu_x, self.source)
 
-    def gap_bound(self, grad_x_norm: float, grad_y_norm: float) -> float:
+    def gap_bound(self, grad_x_norm: float, grad_y_norm: float, eps: float) -> float:
         """f - f* at a point with gradients of these norms, by strong convexity.
 
         Minimising the lower bound of Assumption 1.2 over the second point gives
-        f - f* <= |∇ₓf|²/(2 mu_x) + |∇ᵧf|²/(2 mu_y).
+        f - f* <= |∇ₓf|²/(2 mu_x) + |∇ᵧf|²/(2 mu_y). Stored in floating point, f has curvature that is off by
+        about eps·L, so each mu is lowered by 4·eps·L, though never by more than a hundredth.
         """
-        return _half_square_over(grad_x_norm, self.mu_x) + _half_square_over(grad_y_norm, self.mu_y)
+        in_x = _half_square_over(grad_x_norm, self.mu_x, 4.0 * eps * self.L_x)
+        return in_x + _half_square_over(grad_y_norm, self.mu_y, 4.0 * eps * self.L_y)
 
     def gradient_rounding(self, eps: float, x_norm: float, y_norm: float) -> tuple[float, float]:
         """How large rounding errors in ∇ₓf and ∇ᵧf are expected to be at a point of these norms.
@@ -93,10 +95,10 @@ class Constants:
         return root_x * scale, root_y * scale
 
 
-def _half_square_over(norm: float, mu: float) -> float:
+def _half_square_over(norm: float, mu: float, rounding: float) -> float:
     if norm == 0.0:
         return 0.0
-    return norm * norm / (2.0 * mu) if mu > 0 else math.inf
+    return norm * norm / (2.0 * max(mu - rounding, 0.99 * mu)) if mu > 0 else math.inf
 
 
 class BlockParameters(NamedTuple):

@@ -230,13 +230,12 @@ class Problem(ABC):
         constants = self.constants
         if constants is None:
             return math.inf
-        slack_x, slack_y = constants.gradient_rounding(
-            machine_eps(evaluation.x), norm(evaluation.x), norm(evaluation.y)
-        )
+        eps = machine_eps(evaluation.x)
+        slack_x, slack_y = constants.gradient_rounding(eps, norm(evaluation.x), norm(evaluation.y))
         norm_x, norm_y = norm(evaluation.grad_x), norm(evaluation.grad_y)
         if not norm_x + norm_y < math.inf:
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
-        return constants.gap_bound(norm_x + slack_x, norm_y + slack_y)
+        return constants.gap_bound(norm_x + slack_x, norm_y + slack_y, eps)
 
     def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
         """Check a user's start and complete it with zeros; the answer shares no memory with it."""

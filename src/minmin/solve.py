@@ -121,7 +121,7 @@ class _Run:
         self.monitored = problem.counted(self.monitor_tally)
         self.history = History()
         self.steps = 0
-        self.last_halving = (math.inf, 0)
+        self.worst_bound, self.worst_bound_before = 0.0, math.inf
         self.lower_bound = -math.inf
         self.seen: Record | None = None
         self.tally = BudgetedTally(stops, clock)
@@ -177,14 +177,15 @@ class _Run:
                 f"rounding errors hide further progress below a bound of {bound:.3g}; "
                 "ask for a larger tol, or give float64 data",
             )
-        if bound <= 0.5 * self.last_halving[0]:
-            self.last_halving = (bound, self.steps)
-        if self.steps - self.last_halving[1] >= self.patience:
-            return _End(
-                "stalled",
-                f"the bound of {bound:.3g} has not halved in {self.patience} iterations, which theory rules out: "
-                "rounding errors, or constants that do not hold",
-            )
+        self.worst_bound = max(self.worst_bound, self.answer.gap_bound)
+        if self.steps % self.patience == 0:
+            if self.worst_bound > 0.5 * self.worst_bound_before:
+                return _End(
+                    "stalled",
+                    f"over {self.patience} iterations the bound has not halved, which theory rules out; it is "
+                    f"{bound:.3g} at best: rounding errors, or constants that do not hold",
+                )
+            self.worst_bound_before, self.worst_bound = self.worst_bound, 0.0
         return None
 
     def _at_rounding_level(self) -> bool:
@@ -192,7 +193,9 @@ class _Run:
         if self.constants is None:
             return False
         x, y, bound, _ = self.answer
-        floor = self.constants.gap_bound(*self.constants.gradient_rounding(machine_eps(x), norm(x), norm(y)))
+        eps = machine_eps(x)
+        slack_x, slack_y = self.constants.gradient_rounding(eps, norm(x), norm(y))
+        floor = self.constants.gap_bound(slack_x, slack_y, eps)
         return self.stops.tol < floor and bound <= 4.0 * floor
 
     def _look(self) -> _End | None:
@@ -221,8 +224,11 @@ class _Run:
 
     def _check_certificate(self, record: Record) -> None:
         """No value may fall below what an earlier bound proved to be the minimum."""
-        rounding = 1e3 * machine_eps(record.x) * abs(record.value)
-        if self.constants is not None and record.value < self.lower_bound - rounding:
+        if self.constants is None:
+            return
+        terms = self.constants.L_x * norm(record.x) ** 2 + self.constants.L_y * norm(record.y) ** 2
+        rounding = 64.0 * machine_eps(record.x) * (abs(record.value) + terms)
+        if record.value < self.lower_bound - rounding:
             raise ConstantsError(
                 f"f(x, y) = {record.value:.10g} lies below {self.lower_bound:.10g}, a lower bound if "
                 f"mu_x = {self.constants.mu_x:g} and mu_y = {self.constants.mu_y:g} hold; give smaller ones"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -19,9 +18,9 @@ Array = Any
 class Blocks:
     """Several arrays that together are one vector of a weighted space.
 
-    The inner product of two of them is the weighted sum of the inner products of their parts, so
-    that a method written with ``+``, ``-``, ``*``, :func:`dot` and :func:`norm` never needs to
-    know whether it moves one array or many.
+    The inner product ``a @ b`` is the weighted sum of the inner products of their parts, so that a
+    method written with ``+``, ``-``, ``*`` and ``@`` never needs to know whether it moves one array or
+    many.
 
     Parameters
     ----------
@@ -63,6 +62,9 @@ class Blocks:
     def __neg__(self) -> Blocks:
         return self.map(lambda a: -a)
 
+    def __matmul__(self, other: Blocks) -> float:
+        return sum(w * float(p @ q) for w, p, q in zip(self.weights, self, other, strict=True))
+
     def __repr__(self) -> str:
         return f"Blocks({', '.join(repr(p) for p in self.parts)})"
 
@@ -73,14 +75,12 @@ Vector = Any
 
 def dot(a: Vector, b: Vector) -> float:
     """Inner product, weighted for :class:`Blocks`."""
-    if isinstance(a, Blocks):
-        return sum(w * dot(p, q) for w, p, q in zip(a.weights, a, b, strict=True))
     return float(a @ b)
 
 
 def norm(a: Vector) -> float:
     """The norm that belongs to :func:`dot`."""
-    return math.sqrt(dot(a, a))
+    return math.sqrt(float(a @ a))
 
 
 def first_array(vector: Vector) -> Array:
@@ -95,12 +95,10 @@ def parts_of(vector: Vector) -> tuple[Array, ...]:
 
 def machine_eps(vector: Vector) -> float:
     """The spacing of floats next to 1 in the vector's dtype."""
-    return _eps_of(first_array(vector).dtype)
+    return _EPS[dtype_name(first_array(vector))]
 
 
-@functools.cache
-def _eps_of(dtype: Any) -> float:
-    return float(np.finfo(str(dtype).rsplit(".", maxsplit=1)[-1]).eps)
+_EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
 
 
 def all_finite(array: Array) -> bool:
@@ -112,7 +110,15 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     """The array's values in NumPy, wherever it lives."""
     if isinstance(array, np.ndarray):
         return array
-    return np.asarray(to_device(array, "cpu") if str(device(array)) not in {"cpu", "CPU_DEVICE"} else array)
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, RuntimeError, TypeError):  # on an accelerator
+        return np.asarray(to_device(array, "cpu"))
+
+
+def same_kind(first: Array, second: Array) -> bool:
+    """Whether two arrays have one library and one dtype."""
+    return array_namespace(first) is array_namespace(second) and dtype_name(first) == dtype_name(second)
 
 
 def like(array: Array, model: Array) -> Array:
@@ -136,7 +142,7 @@ def as_real(value: Any, name: str, model: Array | None = None) -> Array:
         if value.dtype.kind not in "fiub":
             raise InputError(f"{name} holds {value.dtype} values; give real numbers (float32 or float64)")
     xp = array_namespace(value)
-    if value.dtype in (xp.float32, xp.float64):
+    if dtype_name(value) in _EPS:
         return value
     if xp.isdtype(value.dtype, ("integral", "bool")):
         default = xp.float64 if model is None else getattr(xp, dtype_name(model))
@@ -145,6 +151,7 @@ def as_real(value: Any, name: str, model: Array | None = None) -> Array:
 
 
 def dtype_name(array: Array) -> str:
+    """The dtype as every library spells it: "float64", ..."""
     return str(array.dtype).rsplit(".", maxsplit=1)[-1]
 
 

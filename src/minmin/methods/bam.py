@@ -117,7 +117,8 @@ class Bam(Method):
 
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, self._oriented(problem))
-        return theory_patience(block_parameters(constants).alpha, constants)
+        kappa = max(constants.kappa_x, constants.kappa_y)
+        return theory_patience(block_parameters(constants).alpha, kappa)
 
     def _exchanges(self, problem: Problem) -> bool:
         if self.outer != "auto":

@@ -56,7 +56,7 @@ class Method(ABC):
 
     @abstractmethod
     def patience(self, problem: Problem) -> int:
-        """After how many steps without halving the gap bound theory is contradicted."""
+        """Over how many iterations theory wants the largest gap bound halved."""
 
 
 def require_constants(name: str, problem: Problem) -> Constants:
@@ -93,10 +93,10 @@ def require_choice(option: str, value: object, known: Any) -> None:
         raise InputError(f"unknown {option} {value!r}: {near_names(value, known)}")
 
 
-def theory_patience(rate: float, constants: Constants) -> int:
-    """Steps after which a bound must have halved, for a method that gains a factor 1 + rate a step.
+def theory_patience(rate: float, kappa: float) -> int:
+    """Iterations over which the largest bound must halve, for a method that gains a factor 1 + rate in each.
 
-    f - f* falls to 3(1 + rate)⁻ᵏ of what it was, and the bound is at most κ = max(κ_x, κ_y) times that.
+    f - f* stays below 3(1 + rate)⁻ᵏ of what it was, and a bound below κ times that. Single bounds say little,
+    since they swing with the momentum; hence the largest over so many iterations.
     """
-    kappa = max(constants.kappa_x, constants.kappa_y)
     return math.ceil(math.log(8.0 * kappa) / math.log1p(rate))

@@ -34,10 +34,10 @@ def inverse_times(pairs: Pairs, vector: Array) -> Array:
     steps, changes, products = pairs
     weights = []
     for s, r, product in zip(reversed(steps), reversed(changes), reversed(products), strict=True):
-        weight = dot(s, vector) / product
+        weight = float(s @ vector) / product
         vector = vector - weight * r
         weights.append(weight)
     vector = (products[-1] / dot(changes[-1], changes[-1])) * vector
     for s, r, product, weight in zip(steps, changes, products, reversed(weights), strict=True):
-        vector = vector + (weight - dot(r, vector) / product) * s
+        vector = vector + (weight - float(r @ vector) / product) * s
     return vector

@@ -79,7 +79,7 @@ class Nag(Method):
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, problem)
         _, L, mu = self._metric(constants)
-        return theory_patience(math.sqrt(mu / L), constants)
+        return theory_patience(math.sqrt(mu / L), L / mu)
 
     def _metric(self, constants: Constants) -> tuple[float, float, float]:
         """w, and L and μ in the metric |x|² + w|y|²."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace, device, is_numpy_array
 
 from minmin.constants import Constants
 from minmin.errors import InputError, near_names
@@ -23,7 +23,7 @@ from minmin.problems.spectrum import (
     smoothness_frontier,
     squared_norm,
 )
-from minmin.space import Array, as_real, dot, dtype_name, like, require_finite, to_numpy
+from minmin.space import Array, as_real, dot, dtype_name, like, require_finite, same_kind, to_numpy
 
 
 class GLM(Problem):
@@ -115,7 +115,7 @@ class GLM(Problem):
         return twin.counted(self._tally.swapped())
 
     def matching(self, model: Array) -> GLM:
-        if array_namespace(model) is array_namespace(self.target) and model.dtype == self.target.dtype:
+        if same_kind(model, self.target):
             return self
         twin = self._with(
             _design_like(self.X, model, "X"),
@@ -194,7 +194,8 @@ class _GLMEvaluation(Evaluation):
         curvature = p.weights * p.loss.curvature(self.margins, p.target, self._shared)
         sparse = scipy.sparse.issparse(p.Y)
         loss_part = gram(p.Y, curvature) if sparse else p._Y_T @ (curvature[:, None] * p.Y)
-        return loss_part + p.alpha_y * array_namespace(curvature).eye(p.d_y, dtype=curvature.dtype)
+        identity = array_namespace(curvature).eye(p.d_y, dtype=curvature.dtype, device=device(curvature))
+        return loss_part + p.alpha_y * identity
 
 
 def _checked_penalty(alpha: Any, name: str) -> float:

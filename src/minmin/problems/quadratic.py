@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from minmin.constants import Constants
 from minmin.errors import InputError
 from minmin.oracle import Ability, Evaluation, Problem, Slice, positive_size
 from minmin.problems.spectrum import cheapest, convexity_frontier, smoothness_frontier
-from minmin.space import Array, as_real, dot, like, require_finite, to_numpy
+from minmin.space import Array, as_real, dot, like, require_finite, same_kind, to_numpy
 
 
 class Quadratic(Problem):
@@ -47,7 +47,7 @@ class Quadratic(Problem):
             )
         if positive_size(d_x, "d_x") >= self.b.shape[0]:
             raise InputError(f"d_x = {d_x} leaves no y among {self.b.shape[0]} variables")
-        if array_namespace(self.H) is not array_namespace(self.b) or self.H.dtype != self.b.dtype:
+        if not same_kind(self.H, self.b):
             raise InputError("H and b must be arrays of one library and one dtype")
         require_finite(self.H, "H")
         require_finite(self.b, "b")
@@ -78,14 +78,15 @@ class Quadratic(Problem):
 
     def _exchanged(self) -> Quadratic:
         xp = array_namespace(self.H)
-        order = xp.concat([xp.arange(self.d_x, self.d_x + self.d_y), xp.arange(self.d_x)])
+        place = {"device": device(self.H)}
+        order = xp.concat([xp.arange(self.d_x, self.d_x + self.d_y, **place), xp.arange(self.d_x, **place)])
         H = xp.take(xp.take(self.H, order, axis=0), order, axis=1)
         given = None if self._given is None else self._given.swapped()
         twin = Quadratic(H, xp.take(self.b, order), self.d_y, given)
         return twin.counted(self._tally.swapped())
 
     def matching(self, model: Array) -> Quadratic:
-        if array_namespace(model) is array_namespace(self.b) and model.dtype == self.b.dtype:
+        if same_kind(model, self.b):
             return self
         return Quadratic(like(self.H, model), like(self.b, model), self.d_x, self.constants)
 
@@ -110,9 +111,9 @@ class Quadratic(Problem):
         """A random quadratic for which the given constants are exactly valid.
 
         H = diag(μ) + D^½ S D^½ with D = diag(L - μ) and 0 ⪯ S ⪯ I, so that diag(μ) ⪯ H ⪯ diag(L). S has
-        eigenvalues uniform in [0, 1] with both ends present, in random directions: of each block alone
-        for ``coupling=0`` (the paper's experiment), of the whole space for ``coupling=1``, the weighted
-        mean of the two in between. b is standard normal.
+        eigenvalues uniform in [0, 1] with both ends present (but for a margin for rounding), in random
+        directions: of each block alone for ``coupling=0`` (the paper's experiment), of the whole space for
+        ``coupling=1``, the weighted mean of the two in between. b is standard normal.
         """
         positive_size(d_x, "d_x")
         positive_size(d_y, "d_y")
@@ -125,6 +126,8 @@ class Quadratic(Problem):
         S[d_x:, d_x:] = _random_contraction(rng, d_y)
         if coupling > 0.0:
             S = (1.0 - coupling) * S + coupling * _random_contraction(rng, d_x + d_y)
+        margin = 4.0 * np.finfo(np.float64).eps * (d_x + d_y)
+        S = (1.0 - 2.0 * margin) * S + margin * np.eye(d_x + d_y)
         mu = np.repeat([mu_x, mu_y], [d_x, d_y])
         root = np.sqrt(np.repeat([L_x - mu_x, L_y - mu_y], [d_x, d_y]))
         H = np.diag(mu) + root[:, None] * S * root

@@ -60,8 +60,8 @@ class _Curved(InnerSolver):
         return trial, memory._replace(offset=trial.v - problem.center)
 
     def _watch(self, problem: Subproblem, new: Trial, product: float, size: float) -> None:
-        noise = problem.gradient_noise(new.distance)
-        check_y_secant(problem.constants, product - size / problem.lam, size, noise)
+        seen = product - size / problem.lam
+        check_y_secant(problem.constants, seen, size, lambda: problem.gradient_noise(new.distance))
 
 
 class LbfgsMemory(NamedTuple):
@@ -75,7 +75,7 @@ class LbfgsInner(_Curved):
     """L-BFGS whose curvature pairs are kept across outer steps: λ never changes, and f(x, ·) changes little."""
 
     name = "lbfgs"
-    kept_pairs = 20
+    kept_pairs = 30
 
     def init(self, y: Array) -> LbfgsMemory:
         return LbfgsMemory(0.0 * y, Pairs())

@@ -52,4 +52,4 @@ def watch(problem: Subproblem, old: Trial, new: Trial) -> None:
     size = dot(step, step)
     if size > 0.0:
         seen = dot(new.gradient - old.gradient, step) - size / problem.lam
-        check_y_secant(problem.constants, seen, size, problem.gradient_noise(new.distance))
+        check_y_secant(problem.constants, seen, size, lambda: problem.gradient_noise(new.distance))

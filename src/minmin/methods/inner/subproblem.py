@@ -57,9 +57,11 @@ class Subproblem:
         self.constants = parameters.constants
         self.smoothness = self.constants.L_y + 1.0 / self.lam
         self.convexity = self.constants.mu_y + 1.0 / self.lam
-        self._eps = machine_eps(center)
-        self._x_norm = norm(slice_.x)
-        self._center_norm = norm(center)
+
+    @cached_property
+    def _scale(self) -> tuple[float, float, float]:
+        """Machine epsilon, |x_under| and |y_under|."""
+        return machine_eps(self.center), norm(self.slice.x), norm(self.center)
 
     @cached_property
     def most_steps(self) -> int:
@@ -73,8 +75,9 @@ class Subproblem:
 
     def gradient_noise(self, distance: float) -> float:
         """Rounding error to expect in ∇A at this distance from the centre."""
-        _, slack = self.constants.gradient_rounding(self._eps, self._x_norm, self._center_norm + distance)
-        return slack + 4.0 * self._eps * (2.0 * self._center_norm + distance) / self.lam
+        eps, x_norm, center_norm = self._scale
+        _, slack = self.constants.gradient_rounding(eps, x_norm, center_norm + distance)
+        return slack + 4.0 * eps * (2.0 * center_norm + distance) / self.lam
 
     def at(self, v: Array) -> Trial:
         """Compute one gradient, and test the condition with it."""

@@ -1,0 +1,35 @@
+"""What every benchmark prints first, and how it measures."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+
+def print_machine() -> None:
+    cpu = next(
+        (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.processor(),
+    )
+    packages = ", ".join(f"{name} {version(name)}" for name in ("minmin", "numpy", "scipy"))
+    print(f"{cpu}, {platform.system()}, Python {platform.python_version()}, {packages}")
+
+
+def _lines(path: str) -> list[str]:
+    file = Path(path)
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def interleaved_medians(*tasks: Callable[[], object], repeats: int = 15) -> list[float]:
+    """Median seconds of each task, run in turns so that the machine's moods hit all of them alike."""
+    seconds: list[list[float]] = [[] for _ in tasks]
+    for _ in range(repeats):
+        for task, times in zip(tasks, seconds, strict=True):
+            start = time.perf_counter()
+            task()
+            times.append(time.perf_counter() - start)
+    return [statistics.median(times) for times in seconds]

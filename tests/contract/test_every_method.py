@@ -1,0 +1,203 @@
+"""What every method promises, whatever the problem, the array library and the dtype."""
+
+import array_api_strict
+import numpy as np
+import pytest
+
+import minmin
+from minmin.problems import GLM, Function, Quadratic
+from reference import VARIANTS, ExactQuadratic, as_function, random_glm, random_quadratic
+
+LIBRARIES = {"numpy": np, "strict": array_api_strict}
+TOL = {"float64": 1e-8, "float32": 1e-3}
+
+
+def in_library(problem, xp, dtype):
+    """The problem with its data in one array library and dtype."""
+
+    def convert(a):
+        return xp.asarray(a, dtype=getattr(xp, dtype))
+
+    if isinstance(problem, Quadratic):
+        return Quadratic(convert(problem.H), convert(problem.b), problem.d_x, problem.constants)
+    return GLM(
+        convert(problem.X),
+        convert(problem.Y),
+        convert(problem.target),
+        problem.loss.name,
+        alpha_x=problem.alpha_x,
+        alpha_y=problem.alpha_y,
+        sample_weight=convert(problem.weights),
+    )
+
+
+def problem_of(kind):
+    rng = np.random.default_rng(5)
+    return Quadratic.random(d_x=12, d_y=4, L_x=5.0, L_y=50.0, coupling=1.0) if kind == "quadratic" else random_glm(rng)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("kind", ["quadratic", "glm"])
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("dtype", TOL)
+def test_converges_and_keeps_library_and_dtype(variant, kind, library, dtype):
+    xp = LIBRARIES[library]
+    method, options = VARIANTS[variant]
+    problem = in_library(problem_of(kind), xp, dtype)
+    x0 = xp.ones(problem.d_x, dtype=getattr(xp, dtype))
+    y0 = xp.ones(problem.d_y, dtype=getattr(xp, dtype))
+    r = minmin.minimize(problem, x0, y0, method=method, tol=TOL[dtype], **options)
+    assert r.status == "converged", r
+    assert r.gap_bound <= TOL[dtype]
+    for answer, start in ((r.x, x0), (r.y, y0)):
+        assert type(answer) is type(start)
+        assert answer.dtype == start.dtype
+        assert answer.shape == start.shape
+        assert np.all(np.asarray(start) == 1.0)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_device_is_kept(variant):
+    xp, method, options = array_api_strict, *VARIANTS[variant]
+    device = xp.Device("device1")
+    quadratic = problem_of("quadratic")
+    problem = Quadratic(xp.asarray(quadratic.H, device=device), xp.asarray(quadratic.b, device=device), quadratic.d_x)
+    r = minmin.minimize(problem, method=method, tol=1e-6, **options)
+    assert r.x.device == r.y.device == device
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_start_in_another_library_and_dtype_takes_the_problem_along(variant, dtype):
+    xp, method, options = array_api_strict, *VARIANTS[variant]
+    problem = problem_of("quadratic")
+    r = minmin.minimize(problem, xp.zeros(12, dtype=getattr(xp, dtype)), method=method, tol=1e-2, **options)
+    assert r.success
+    assert r.x.dtype == r.y.dtype == getattr(xp, dtype)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_calls_equal_a_counter_inside_the_users_callables(variant):
+    method, options = VARIANTS[variant]
+    if options.get("inner") == "newton":
+        pytest.skip("a user's callables have no Hessian")
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        problem = random_quadratic(rng, 1e3)
+        for stop in ({"tol": 1e-9}, {"max_grad_y": 17}, {"max_grad_x": 5}, {"tol": 1e-30}):
+            counts = {"grad_x": 0, "grad_y": 0, "value": 0}
+            r = minmin.minimize(as_function(problem, counts), method=method, **stop, **options)
+            assert r.calls["grad_x"] == counts["grad_x"]
+            assert r.calls["grad_y"] == counts["grad_y"]
+            assert r.calls["value"] + r.calls["monitor"] == counts["value"]
+            assert r.history.grad_x[-1] == counts["grad_x"]
+            assert r.history.grad_y[-1] == counts["grad_y"]
+
+
+def test_a_callables_newton_is_refused_by_name():
+    with pytest.raises(minmin.UnsupportedError, match=r"inner='newton' needs the ability HESS_YY.*Function"):
+        minmin.minimize(as_function(problem_of("quadratic")), method="bam", inner="newton")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_certificate_is_never_below_the_true_gap(variant):
+    """500 random problems; checked at every iteration, not only at the end."""
+    method, options = VARIANTS[variant]
+    rng = np.random.default_rng(11)
+    for case in range(500):
+        problem = random_quadratic(rng)
+        exact = ExactQuadratic(problem)
+
+        def compare(record, exact=exact, case=case):
+            assert record.gap_bound >= exact.gap(record.x, record.y), f"problem {case}"
+
+        start = rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y)
+        r = minmin.minimize(
+            problem, *start, method=method, tol=10 ** rng.uniform(-9, -1), max_grad_y=2000, callback=compare, **options
+        )
+        assert r.certified
+        assert r.gap_bound >= exact.gap(r.x, r.y)
+        assert r.status in ("converged", "budget")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_asked_for_too_much_a_run_stalls_with_a_true_bound(variant):
+    method, options = VARIANTS[variant]
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        problem = random_quadratic(rng)
+        exact = ExactQuadratic(problem)
+        converged = minmin.minimize(problem, method=method, tol=1e-10 * (1 + abs(exact.value)), **options)
+        r = minmin.minimize(problem, method=method, tol=1e-300, **options)
+        assert converged.success
+        assert r.status == "stalled"
+        assert not r.success
+        assert r.gap_bound >= exact.gap(r.x, r.y)
+        assert r.gap_bound <= 1e-9 * (1 + abs(exact.value))
+        assert r.calls["grad_y"] <= 20 * converged.calls["grad_y"] + 200
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_method_is_pure(variant):
+    """The same state gives the same next state: what a resumed run rests on."""
+    method, options = VARIANTS[variant]
+    problem = problem_of("quadratic")
+    built, _ = minmin.methods.build(method, problem, options, None)
+    state = built.init(problem, *problem.start(None, None))
+    for _ in range(5):
+        before = [np.copy(a) for a in arrays_of(state)]
+        again, state_next = built.step(problem, state), built.step(problem, state)
+        for a, b in zip(arrays_of(again), arrays_of(state_next), strict=True):
+            assert np.array_equal(a, b)
+        for a, b in zip(before, arrays_of(state), strict=True):
+            assert np.array_equal(a, b)
+        state = state_next
+
+
+def arrays_of(state):
+    """The leaves of a state, which are arrays, numbers and strings only."""
+    if isinstance(state, tuple):
+        return [leaf for part in state for leaf in arrays_of(part)]
+    assert isinstance(state, np.ndarray | float | int | str), type(state)
+    return [np.asarray(state)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_sum_equals_the_one_problem_it_stands_for(variant):
+    """f = Σ w_i f_i with a y of its own in every term, against the same function written out."""
+    method, options = VARIANTS[variant]
+    if options.get("outer") or options.get("inner") == "newton":
+        options = {}
+    terms = [Quadratic.random(d_x=5, d_y=3, coupling=1.0, L_x=5.0, L_y=30.0, seed=s) for s in range(3)]
+    weights = (0.5, 0.3, 0.2)
+    exact = ExactQuadratic(written_out(terms, weights))
+    r = minmin.minimize(minmin.Sum(terms, weights), method=method, tol=1e-9, **options)
+    assert r.success
+    assert exact.gap(r.x, np.concatenate(list(r.y))) <= r.gap_bound <= 1e-9
+
+
+def written_out(terms, weights):
+    d_x, d_y = terms[0].d_x, terms[0].d_y
+    H = np.zeros((d_x + d_y * len(terms),) * 2)
+    b = np.zeros(len(H))
+    for i, (term, w) in enumerate(zip(terms, weights, strict=True)):
+        index = np.r_[0:d_x, d_x + i * d_y : d_x + (i + 1) * d_y]
+        H[np.ix_(index, index)] += w * term.H
+        b[index] += w * term.b
+    return Quadratic(H, b, d_x)
+
+
+def test_every_name_is_covered_here():
+    assert {method for method, _ in VARIANTS.values()} == set(minmin.methods.names()) - {"auto"}
+
+
+def test_auto_takes_bam_and_says_why():
+    r = minmin.minimize(problem_of("quadratic"))
+    assert r.method == "bam"
+    assert "auto took bam" in r.message
+
+
+def test_auto_needs_constants_and_says_so():
+    bare = Function(lambda x, y: 0.0, lambda x, y: x, lambda x, y: y, d_x=2, d_y=2)
+    with pytest.raises(minmin.UnsupportedError, match=r"constants=minmin\.Constants"):
+        minmin.minimize(bare)

@@ -1,0 +1,106 @@
+"""Exact minima and random problems that the tests compare with."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+import minmin
+from minmin.problems import GLM, Function, Quadratic
+
+VARIANTS = {
+    "bam": ("bam", {}),
+    "bam-nag": ("bam", {"inner": "nag"}),
+    "bam-nag-ogmg": ("bam", {"inner": "nag-ogmg"}),
+    "bam-newton": ("bam", {"inner": "newton"}),
+    "bam-outer-y": ("bam", {"outer": "y"}),
+    "bam-outer-auto": ("bam", {"outer": "auto"}),
+    "nag": ("nag", {}),
+    "nag-rescaled": ("nag", {"rescale": True}),
+}
+"""Every method with the options that change what it does."""
+
+
+class ExactQuadratic:
+    """A quadratic with its minimum, and gaps free of cancellation."""
+
+    def __init__(self, problem: Quadratic):
+        self.H, self.b = np.asarray(problem.H, np.float64), np.asarray(problem.b, np.float64)
+        self.z = np.linalg.solve(self.H, -self.b)
+        self.z -= np.linalg.solve(self.H, self.H @ self.z + self.b)
+        self.value = 0.5 * float(self.b @ self.z)
+
+    def gap(self, x, y) -> float:
+        d = np.concatenate([np.asarray(x, np.float64), np.asarray(y, np.float64)]) - self.z
+        return 0.5 * float(d @ self.H @ d)
+
+
+def random_quadratic(rng: np.random.Generator, max_condition: float = 1e4) -> Quadratic:
+    """Small, coupled or not, with condition numbers drawn log-uniformly."""
+    kappa_x, kappa_y = 10 ** rng.uniform(0, np.log10(max_condition), size=2)
+    mu_x, mu_y = 10 ** rng.uniform(-2, 2, size=2)
+    return Quadratic.random(
+        d_x=int(rng.integers(1, 9)),
+        d_y=int(rng.integers(1, 6)),
+        mu_x=mu_x,
+        L_x=mu_x * kappa_x,
+        mu_y=mu_y,
+        L_y=mu_y * kappa_y,
+        coupling=float(rng.choice([0.0, 0.5, 1.0])),
+        seed=int(rng.integers(2**31)),
+    )
+
+
+def random_glm(rng: np.random.Generator, loss: str = "logistic", n: int = 60, sparse: bool = False) -> GLM:
+    d_x, d_y = int(rng.integers(1, 9)), int(rng.integers(1, 6))
+    X, Y = rng.standard_normal((n, d_x)), 0.3 * rng.standard_normal((n, d_y))
+    margins = X @ rng.standard_normal(d_x) + Y @ rng.standard_normal(d_y)
+    target = {
+        "logistic": np.where(rng.uniform(size=n) < 1 / (1 + np.exp(-margins)), 1.0, -1.0),
+        "squared": margins + rng.standard_normal(n),
+        "poisson": rng.poisson(np.exp(np.clip(margins, -3, 3))).astype(float),
+    }[loss]
+    alpha_x, alpha_y = 10 ** rng.uniform(-3, 0, size=2)
+    if sparse:
+        X = scipy.sparse.csr_array(X * (rng.uniform(size=X.shape) < 0.4))
+    weight = rng.uniform(0.1, 2.0, size=n) if rng.uniform() < 0.5 else None
+    return GLM(X, Y, target, loss, alpha_x=alpha_x, alpha_y=alpha_y, sample_weight=weight)
+
+
+def glm_minimum(problem: GLM) -> tuple[np.ndarray, float]:
+    """The minimiser and minimum of a logistic or squared GLM, by Newton in long double-free plain NumPy."""
+    X = problem.X.toarray() if scipy.sparse.issparse(problem.X) else problem.X
+    Y = problem.Y.toarray() if scipy.sparse.issparse(problem.Y) else problem.Y
+    A, w, t = np.hstack([X, Y]), problem.weights, problem.target
+    alpha = np.repeat([problem.alpha_x, problem.alpha_y], [problem.d_x, problem.d_y])
+    z = np.zeros(A.shape[1])
+    for _ in range(60):
+        m = A @ z
+        if problem.loss.name == "logistic":
+            p = 1 / (1 + np.exp(t * m))
+            slope, curvature = -t * p, p * (1 - p)
+        else:
+            slope, curvature = m - t, np.ones_like(m)
+        z = z - np.linalg.solve((A.T * (w * curvature)) @ A + np.diag(alpha), A.T @ (w * slope) + alpha * z)
+    return z, problem.fix(z[: problem.d_x]).at(z[problem.d_x :]).value
+
+
+def as_function(problem: minmin.problems.Quadratic, counts: dict[str, int] | None = None) -> Function:
+    """The same problem through a user's own callables, which count their calls themselves."""
+    counts = {} if counts is None else counts
+
+    def counting(kind, answer):
+        def function(x, y):
+            counts[kind] = counts.get(kind, 0) + 1
+            return answer(problem.fix(x).at(y))
+
+        return function
+
+    return Function(
+        counting("value", lambda e: e.value),
+        counting("grad_x", lambda e: e.grad_x),
+        counting("grad_y", lambda e: e.grad_y),
+        d_x=problem.d_x,
+        d_y=problem.d_y,
+        constants=problem.constants,
+    )
