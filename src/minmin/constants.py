@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from minmin.errors import InputError
@@ -29,6 +29,8 @@ class Constants:
         Strong convexity; 0 where there is none.
     source : {"given", "proved", "estimated"}
         Who vouches for them; a bound that rests on estimated constants is not certified.
+    blocks : tuple of str
+        What the user calls the two blocks; exchanged where a method exchanges their roles.
     """
 
     L_x: float
@@ -36,17 +38,18 @@ class Constants:
     mu_x: float
     mu_y: float
     source: Source = "given"
+    blocks: tuple[str, str] = field(default=("x", "y"), repr=False)
 
     def __post_init__(self) -> None:
-        for field in fields(self)[:4]:
-            value = getattr(self, field.name)
+        for name in ("L_x", "L_y", "mu_x", "mu_y"):
+            value = getattr(self, name)
             try:
                 number = float(value)
             except (TypeError, ValueError):
-                raise InputError(f"{field.name} must be a number, got {value!r}") from None
-            object.__setattr__(self, field.name, number)
+                raise InputError(f"{name} must be a number, got {value!r}") from None
+            object.__setattr__(self, name, number)
             if math.isnan(number) or number < 0:
-                raise InputError(f"{field.name} = {number} must not be negative or NaN")
+                raise InputError(f"{name} = {number} must not be negative or NaN")
         for block in "xy":
             L, mu = getattr(self, f"L_{block}"), getattr(self, f"mu_{block}")
             if mu > L:
@@ -70,7 +73,7 @@ class Constants:
 
     def swapped(self) -> Constants:
         """The constants with the roles of x and y exchanged."""
-        return Constants(self.L_y, self.L_x, self.mu_y, self.mu_x, self.source)
+        return Constants(self.L_y, self.L_x, self.mu_y, self.mu_x, self.source, self.blocks[::-1])
 
     def gap_bound(self, grad_x_norm: float, grad_y_norm: float, eps: float) -> float:
         """f - f* at a point with gradients of these norms, by strong convexity.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
@@ -42,12 +43,13 @@ def check_secant(constants: Constants, old: Seen, new: Seen) -> None:
         return
     slack_x, slack_y = constants.gradient_rounding(machine_eps(dx), norm(new.x), norm(new.y))
     noise = 4.0 * (slack_x * size_x**0.5 + slack_y * size_y**0.5)
+    curvatures = (seen_x / size_x if size_x else math.nan, seen_y / size_y if size_y else math.nan)
     if seen_x + seen_y - noise > most:
-        in_x = seen_x * constants.L_y * size_y >= seen_y * constants.L_x * size_x
-        _report("L_x", constants, seen_x, size_x) if in_x else _report("L_y", constants, seen_y, size_y)
+        in_y = size_x == 0.0 or curvatures[1] * constants.L_x > curvatures[0] * constants.L_y
+        _report("L", constants, in_y, curvatures[in_y], or_other=size_x > 0.0)
     if seen_x + seen_y + noise < least:
-        in_x = seen_x * constants.mu_y * size_y <= seen_y * constants.mu_x * size_x
-        _report("mu_x", constants, seen_x, size_x) if in_x else _report("mu_y", constants, seen_y, size_y)
+        in_y = size_x == 0.0 or curvatures[1] * constants.mu_x < curvatures[0] * constants.mu_y
+        _report("mu", constants, in_y, curvatures[in_y], or_other=size_x > 0.0)
 
 
 def check_y_secant(constants: Constants, seen: float, size: float, noise: Callable[[], float]) -> None:
@@ -60,15 +62,17 @@ def check_y_secant(constants: Constants, seen: float, size: float, noise: Callab
         return
     slack = 4.0 * noise() * size**0.5
     if seen - slack > most:
-        _report("L_y", constants, seen, size)
+        _report("L", constants, True, seen / size)
     if seen + slack < least:
-        _report("mu_y", constants, seen, size)
+        _report("mu", constants, True, seen / size)
 
 
-def _report(name: str, constants: Constants, seen: float, size: float) -> NoReturn:
-    stated, observed = getattr(constants, name), seen / size
-    side, fix = ("above", "larger") if name.startswith("L") else ("below", "smaller")
+def _report(kind: str, constants: Constants, in_y: bool, observed: float, or_other: bool = False) -> NoReturn:
+    names = [f"{kind}_{block}" for block in constants.blocks]
+    stated = [getattr(constants, f"{kind}_{block}") for block in "xy"]
+    doubt = f" (or {names[not in_y]} = {stated[not in_y]:g}, as the blocks interact)" if or_other else ""
     raise ConstantsError(
-        f"{name} = {stated:g} is wrong: between two points of this run f has curvature {observed:g}, {side} it; "
-        f"give a {fix} {name}, or check that the gradients belong to f"
+        f"{names[in_y]} = {stated[in_y]:g} is wrong: between two points of this run f has the curvature "
+        f"{observed:.4g} in {constants.blocks[in_y]}{doubt}; "
+        f"give a {'larger' if kind == 'L' else 'smaller'} {names[in_y]}, or check that the gradients belong to f"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -84,7 +85,7 @@ class _FunctionEvaluation(Evaluation):
         try:
             return float(answer)
         except (TypeError, ValueError):
-            raise InputError(f"value(x, y) returned {answer!r}; it must return one number") from None
+            raise InputError(f"value(x, y) returned {reprlib.repr(answer)}; it must return one number") from None
 
     def _compute_grad_x(self) -> Array:
         return _own_copy(self._ask("grad_x"), self.x, "grad_x")

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from minmin.methods.inner.base import InnerSolver
+from minmin.methods.inner.nag import watch
 from minmin.methods.inner.subproblem import Subproblem, Trial, better
 from minmin.methods.ogmg import ogm_g_coefficients
 from minmin.space import Array
@@ -41,17 +42,18 @@ class NagOgmgInner(InnerSolver):
 def attempt(problem: Subproblem, half: int) -> Trial:
     """The two halves once; the first accepted trial, or the last."""
     step = 1.0 / problem.smoothness
-    before = z = problem.center
+    trial = problem.at(problem.center)
+    before = problem.center
     t = 1.0
-    for _ in range(half):
-        trial = problem.at(z)
+    for i in range(half):
         if trial.accepted:
             return trial
-        after = z - trial.gradient * step
+        after = trial.v - trial.gradient * step
         t_next = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * t * t))
-        z = after + ((t - 1.0) / t_next) * (after - before)
+        weight = (t - 1.0) / t_next if i < half - 1 else 0.0  # OGM-G starts where the last step ended
+        trial, last = problem.at(after + weight * (after - before)), trial
+        watch(problem, last, trial)
         before, t = after, t_next
-    trial = problem.at(before)
     for momentum, correction in ogm_g_coefficients(half):
         if trial.accepted:
             return trial

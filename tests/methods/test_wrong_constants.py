@@ -1,0 +1,57 @@
+"""A run that sees a wrong constant names it, with the value it saw."""
+
+import re
+
+import numpy as np
+import pytest
+
+import minmin
+from minmin.constants import Constants
+from minmin.problems import Quadratic
+from reference import VARIANTS
+
+TRUE = {"L_x": 50.0, "L_y": 500.0, "mu_x": 0.1, "mu_y": 0.1}
+
+
+def with_constants(coupling=0.0, seed=0, **wrong):
+    right = Quadratic.random(coupling=coupling, seed=seed)
+    return Quadratic(right.H, right.b, right.d_x, Constants(**{**TRUE, **wrong}))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("name", "value"), [("L_x", 5.0), ("L_y", 10.0), ("mu_x", 3.0), ("mu_y", 30.0)])
+@pytest.mark.parametrize("coupling", [0.0, 1.0])
+def test_the_wrong_constant_is_named_with_the_value_seen(variant, name, value, coupling):
+    method, options = VARIANTS[variant]
+    with pytest.raises(minmin.ConstantsError) as caught:
+        minmin.minimize(with_constants(coupling, **{name: value}), method=method, tol=1e-6, **options)
+    if coupling == 0.0:
+        assert str(caught.value).startswith(f"{name} = {value:g} is wrong: ")
+        seen = float(re.search(r"curvature (\S+) in", str(caught.value)).group(1))
+        assert seen > value if name.startswith("L") else seen < value
+    assert f"{name} = {value:g}" in str(caught.value)
+    assert np.isfinite(caught.value.result.fun)
+
+
+def test_a_broken_certificate_is_seen_even_where_no_secant_shows_it():
+    """The gradients of another function: no curvature is wrong, yet f falls below its proved minimum."""
+    lie = minmin.problems.Function(
+        lambda x, y: float(2.0 * (x @ x + y @ y)),
+        lambda x, y: x,
+        lambda x, y: y,
+        d_x=3,
+        d_y=2,
+        constants=Constants(L_x=4.0, L_y=4.0, mu_x=1.0, mu_y=1.0),
+    )
+    with pytest.raises(minmin.ConstantsError, match="lower bound"):
+        minmin.minimize(lie, np.ones(3), np.ones(2), method="nag", tol=1e-9)
+
+
+def test_right_constants_are_never_doubted():
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        kappa = 10 ** rng.uniform(0, 6, size=2)
+        problem = Quadratic.random(
+            d_x=5, d_y=5, mu_x=1 / kappa[0], L_x=1, mu_y=1 / kappa[1], L_y=1, coupling=1, seed=seed
+        )
+        minmin.minimize(problem, method="bam", tol=1e-25, max_grad_x=3000)

@@ -1,0 +1,95 @@
+"""What is wrong is said before any work, with where and what to do."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import minmin
+from minmin import Constants, InputError
+from minmin.problems import GLM, Function, Quadratic
+
+EYE = np.eye(3)
+ONES = np.ones(3)
+
+
+def glm(X=None, Y=None, target=None, loss="logistic", **options):
+    X = np.ones((4, 2)) if X is None else X
+    Y = np.ones((4, 1)) if Y is None else Y
+    target = [1, -1, 1, -1] if target is None else target
+    return GLM(X, Y, target, loss, **{"alpha_x": 0.1, "alpha_y": 0.1, **options})
+
+
+def with_entry(value, index=(1, 0)):
+    X = np.ones((4, 2))
+    X[index] = value
+    return X
+
+
+CASES = {
+    "H and b do not fit": (lambda: Quadratic(EYE, np.ones(2), 1), r"H has shape \(3, 3\) and b \(2,\)"),
+    "H is not a matrix": (lambda: Quadratic(ONES, ONES, 1), r"H must be square"),
+    "H has a NaN": (lambda: Quadratic(np.full((3, 3), np.nan), ONES, 1), r"H holds nan at index \(0, 0\)"),
+    "b has an infinity": (lambda: Quadratic(EYE, np.array([0, np.inf, 0]), 1), r"b holds inf at index 1"),
+    "H is not symmetric": (lambda: Quadratic(np.triu(np.ones((3, 3))), ONES, 1), r"not symmetric.*use \(H \+ Hᵀ\)/2"),
+    "H is not convex": (lambda: Quadratic(-EYE, ONES, 1).constants, r"eigenvalue -1: f is not convex"),
+    "no x": (lambda: Quadratic(EYE, ONES, 0), r"d_x = 0 must be a positive"),
+    "no y": (lambda: Quadratic(EYE, ONES, 3), r"d_x = 3 leaves no y"),
+    "d_x is not a number": (lambda: Quadratic(EYE, ONES, "2"), r"d_x = '2'"),
+    "complex H": (lambda: Quadratic(1j * EYE, ONES, 1), r"H has dtype complex128"),
+    "text in H": (lambda: Quadratic([["a"]], ONES, 1), r"H holds <U1"),
+    "ragged H": (lambda: Quadratic([[1, 2], [3]], ONES, 1), r"H cannot be read as an array"),
+    "mixed dtypes": (lambda: Quadratic(EYE.astype(np.float32), ONES, 1), r"one library and one dtype"),
+    "half precision": (lambda: Quadratic(EYE.astype(np.float16), ONES, 1), r"H has dtype float16; give float32"),
+    "coupling above one": (lambda: Quadratic.random(coupling=2.0), r"coupling = 2.0"),
+    "random with no x": (lambda: Quadratic.random(d_x=0), r"d_x = 0"),
+    "negative mu": (lambda: Constants(1, 1, -0.1, 0.1), r"mu_x = -0.1 must not be negative"),
+    "mu above L": (lambda: Constants(1, 1, 0.1, 2), r"mu_y = 2 is above L_y = 1"),
+    "NaN L": (lambda: Constants(float("nan"), 1, 0.1, 0.1), r"L_x = nan"),
+    "zero L": (lambda: Constants(0, 1, 0, 0.1), r"L_x = 0 and mu_x = 0"),
+    "L as text": (lambda: Constants("1o", 1, 0.1, 0.1), r"L_x must be a number, got '1o'"),
+    "unknown source": (lambda: Constants(1, 1, 0, 0, "guessed"), r"source must be"),
+    "X has a NaN": (lambda: glm(with_entry(np.nan)), r"X holds nan at index \(1, 0\)"),
+    "sparse X has an infinity": (lambda: glm(scipy.sparse.csr_array(with_entry(np.inf))), r"stored values of X.*inf"),
+    "X and Y do not fit": (lambda: glm(Y=np.ones((3, 1))), r"X has 4 rows and Y 3"),
+    "Y is a vector": (lambda: glm(Y=np.ones(4)), r"Y has shape \(4,\); it must be a matrix"),
+    "Y has no columns": (lambda: glm(Y=np.ones((4, 0))), r"Y has shape \(4, 0\)"),
+    "sparse X has no columns": (lambda: glm(scipy.sparse.csr_array((4, 0))), r"X has shape \(4, 0\)"),
+    "no rows": (lambda: glm(np.ones((0, 2)), np.ones((0, 1)), []), r"X has shape \(0, 2\)"),
+    "short target": (lambda: glm(target=[1, -1]), r"target has shape \(2,\); X has 4 rows"),
+    "target has a NaN": (lambda: glm(target=[1, np.nan, 1, -1]), r"target holds nan at index 1"),
+    "labels out of range": (lambda: glm(target=[1, 2, 1, -1]), r"target\[1\] = 2: .* \{-1, 1\} or \{0, 1\}"),
+    "labels of two kinds": (lambda: glm(target=[1, -1, 0, 1]), r"target\[2\] = 0"),
+    "text labels": (lambda: glm(target=list("abcd")), r"target holds <U1"),
+    "negative counts": (lambda: glm(target=[1, 0, -3, 1], loss="poisson"), r"target\[2\] = -3: .*counts >= 0"),
+    "negative weight": (lambda: glm(sample_weight=[1, 1, -1, 1]), r"sample_weight\[2\] = -1 is negative"),
+    "zero weights": (lambda: glm(sample_weight=np.zeros(4)), r"zero everywhere"),
+    "short weights": (lambda: glm(sample_weight=[1.0]), r"sample_weight has shape"),
+    "negative penalty": (lambda: glm(alpha_x=-1.0), r"alpha_x = -1.0 must be finite and not negative"),
+    "NaN penalty": (lambda: glm(alpha_y=float("nan")), r"alpha_y = nan"),
+    "penalty as text": (lambda: glm(alpha_y="big"), r"alpha_y must be a number"),
+    "unknown loss": (lambda: glm(loss="logistc"), r"unknown loss 'logistc': did you mean 'logistic'"),
+    "gradient not callable": (lambda: Function(None, 3, abs, d_x=1, d_y=1), r"grad_x must be callable"),
+    "constants of another kind": (lambda: Function(None, abs, abs, d_x=1, d_y=1, constants=1.0), r"minmin.Constants"),
+    "empty function block": (lambda: Function(None, abs, abs, d_x=1, d_y=0), r"d_y = 0"),
+    "empty sum": (lambda: minmin.Sum([]), r"at least one term"),
+    "sum of different x": (
+        lambda: minmin.Sum([Quadratic(EYE, ONES, 1), Quadratic(EYE, ONES, 2)]),
+        r"term 1 has d_x = 2",
+    ),
+    "too few weights": (lambda: minmin.Sum([Quadratic(EYE, ONES, 1)], [1, 2]), r"2 weights for 1 terms"),
+    "zero weight": (lambda: minmin.Sum([Quadratic(EYE, ONES, 1)], [0.0]), r"weight 0 is 0.0"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_problem(case):
+    make, words = CASES[case]
+    with pytest.raises(InputError, match=words) as caught:
+        make()
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, minmin.MinMinError)
+
+
+def test_one_class_alone_is_allowed():
+    assert minmin.minimize(glm(target=np.ones(4))).success
+    assert minmin.minimize(glm(target=np.zeros(4))).success
