@@ -36,6 +36,6 @@ def plot_result(result: Result) -> Any:
         axis.set(xlabel=label, yscale="log")
         axis.grid(alpha=0.3)
     panels[0].set_ylabel("gap")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     figure.suptitle(f"{result.method}: {result.status}", fontsize="medium")
     return figure

@@ -1,0 +1,89 @@
+"""How many calls of each gradient the methods need, on the paper's two problems.
+
+Every run stops when its answer is proved to lie within 1e-6 of the minimum.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import minmin
+
+RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "bam": ("bam", {}),
+    "bam, inner='newton'": ("bam", {"inner": "newton"}),
+    "bam, inner='nag-ogmg' (the paper's)": ("bam", {"inner": "nag-ogmg"}),
+    "nag": ("nag", {}),
+    "nag, rescale=True": ("nag", {"rescale": True}),
+}
+
+
+def click_model(alpha_y: float) -> minmin.problems.GLM:
+    """The paper's logistic regression: a1a, 100 columns in x, 19 in y, a penalty per block."""
+    X, labels = minmin.datasets.load_a1a()
+    return minmin.problems.GLM(X[:, :100], X[:, 100:], labels, "logistic", alpha_x=0.01, alpha_y=alpha_y)
+
+
+def solve_all(problem: Any) -> dict[str, minmin.Result]:
+    return {
+        name: minmin.minimize(problem, method=method, tol=1e-6, **options) for name, (method, options) in RUNS.items()
+    }
+
+
+def show(title: str, results: dict[str, minmin.Result]) -> None:
+    print(f"\n{title}")
+    print(f"  {'method':<36} {'∇x calls':>9} {'∇y calls':>9} {'f - f* at most':>15} {'seconds':>8}")
+    for name, r in results.items():
+        print(f"  {name:<36} {r.calls['grad_x']:>9} {r.calls['grad_y']:>9} {r.gap_bound:>15.2g} {r.seconds:>8.3f}")
+
+
+STYLES: dict[str, dict[str, Any]] = {
+    "bam": {"color": "#0072B2", "linewidth": 3.0},
+    "bam, inner='nag-ogmg' (the paper's)": {"color": "#009E73", "linestyle": (0, (3, 1, 1, 1))},
+    "nag": {"color": "#D55E00", "linestyle": "--"},
+}
+
+
+def draw(results: dict[str, minmin.Result], path: Path) -> None:
+    """The proved gap against the calls of either gradient."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for name, style in STYLES.items():
+        history = results[name].history
+        shown = np.isfinite(history.gap_bound)
+        for axis, column in ((left, "grad_x"), (right, "grad_y")):
+            axis.plot(history[column][shown], history.gap_bound[shown], label=name, **style)
+    left.set(xlabel="calls of the expensive gradient $\\nabla_x f$", ylabel="proved bound on $f - f^*$", yscale="log")
+    right.set(xlabel="calls of the cheap gradient $\\nabla_y f$")
+    for axis in (left, right):
+        axis.grid(alpha=0.3)
+        axis.set_xlim(left=0)
+    right.legend(fontsize="small")
+    figure.savefig(path, dpi=120)
+    print(f"\nwrote {path}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--picture", type=Path, help="also draw the coupled quadratic's runs into this file")
+    arguments = parser.parse_args()
+    for coupling, name in ((0.0, "block-diagonal"), (1.0, "coupled")):
+        quadratic = solve_all(minmin.problems.Quadratic.random(L_y=5000.0, coupling=coupling))
+        show(f"Quadratic, {name}: d_x = 100, d_y = 10, κ_x = 500, κ_y = 50000", quadratic)
+    for alpha_y in (0.002, 0.0001):
+        problem = click_model(alpha_y)
+        c = problem.constants
+        title = f"Logistic regression on a1a: κ_x = {c.kappa_x:.0f}, κ_y = {c.kappa_y:.0f} (proved constants)"
+        show(title, solve_all(problem))
+    if arguments.picture is not None:
+        draw(quadratic, arguments.picture)
+
+
+if __name__ == "__main__":
+    main()
