@@ -23,6 +23,10 @@ _FAILURES = 3
 """So many inner solves in a row past T_max, which exact arithmetic rules out, and rounding has won."""
 
 
+_ILL_CONDITIONED = 20.0
+"""Below this κ_x exchanging the blocks saves no calls of ∇ₓ: a step then costs two of them at least."""
+
+
 class XState(NamedTuple):
     """x^k and x̄^k."""
 
@@ -70,7 +74,7 @@ class Bam(Method):
     outer : {"x", "y", "auto"}
         The block that is moved once an iteration, the other being the inner one. Outer calls grow as √κ of
         the outer block, inner ones as the larger √κ of both, so "auto" takes y where κ_y is clearly the
-        smaller (and the inner solver wants no Hessian in x).
+        smaller, κ_x above 20, and no Hessian in x is wanted.
     """
 
     name: ClassVar[str] = "bam"
@@ -125,7 +129,7 @@ class Bam(Method):
             return self.outer == "y"
         constants = require_constants(self.name, problem)
         gradients_suffice = not INNER_SOLVERS[self.inner].needs
-        return gradients_suffice and 2.0 * constants.kappa_y < constants.kappa_x
+        return gradients_suffice and constants.kappa_x > max(_ILL_CONDITIONED, 2.0 * constants.kappa_y)
 
     def _oriented(self, problem: Problem) -> Problem:
         return problem.swapped() if self._exchanges(problem) else problem
