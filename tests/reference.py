@@ -17,6 +17,10 @@ VARIANTS = {
     "bam-outer-auto": ("bam", {"outer": "auto"}),
     "nag": ("nag", {}),
     "nag-rescaled": ("nag", {"rescale": True}),
+    "acdm": ("acdm", {}),
+    "acdm-rescaled": ("acdm", {"rescale": True}),
+    "lincoupling": ("lincoupling", {}),
+    "lincoupling-rescaled": ("lincoupling", {"rescale": True}),
 }
 """Every method with the options that change what it does."""
 

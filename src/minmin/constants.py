@@ -19,7 +19,9 @@ class Constants:
     f is (L_x, L_y)-smooth and (mu_x, mu_y)-strongly convex in the paper's joint sense (Assumptions
     1.1 and 1.2): for every pair of points, with dx and dy their differences,
     ``mu_x/2 |dx|² + mu_y/2 |dy|² <= f(new) - f(old) - <∇f(old), new - old> <= L_x/2 |dx|² + L_y/2 |dy|²``.
-    For the Hessian this means diag(mu_x, mu_y) ⪯ H ⪯ diag(L_x, L_y).
+    For the Hessian this means diag(mu_x, mu_y) ⪯ H ⪯ diag(L_x, L_y). Where x and y interact, the eigenvalues
+    of the two diagonal blocks are *not* enough. A recipe that always holds: where f is a convex g plus
+    a_x/2 |x|² + a_y/2 |y|², take mu = a and L = 2·(Lipschitz constant of g's gradient in the block alone) + a.
 
     Parameters
     ----------
@@ -136,3 +138,39 @@ def block_parameters(constants: Constants) -> BlockParameters:
         lam=eta_y * alpha,
         constants=constants,
     )
+
+
+class Metric(NamedTuple):
+    """The constants in the inner product <x, x'> + w·<y, y'>.
+
+    Attributes
+    ----------
+    weight_y : float
+        w; the gradient in y, in this inner product, is ∇ᵧf/w.
+    L_x, L_y : float
+        Smoothness of the blocks: that of y is divided by w.
+    mu : float
+        Strong convexity of f as a whole.
+    """
+
+    weight_y: float
+    L_x: float
+    L_y: float
+    mu: float
+
+    @property
+    def smoothness(self) -> float:
+        """L of f as a whole."""
+        return max(self.L_x, self.L_y)
+
+    @property
+    def root_sum(self) -> float:
+        """S = √L_x + √L_y."""
+        return math.sqrt(self.L_x) + math.sqrt(self.L_y)
+
+
+@functools.cache
+def metric(constants: Constants, rescale: bool) -> Metric:
+    """The plain inner product, or that of the paper's block rescaling y' = √(μ_y/μ_x)·y, which has w = μ_y/μ_x."""
+    weight = constants.mu_y / constants.mu_x if rescale else 1.0
+    return Metric(weight, constants.L_x, constants.L_y / weight, min(constants.mu_x, constants.mu_y / weight))

@@ -42,6 +42,7 @@ class UserCodeError(MinMinError):
 def near_names(name: object, known: Iterable[str]) -> str:
     """Say which known names are near to an unknown one, for an error message."""
     choices = sorted(known)
-    near = difflib.get_close_matches(str(name), choices, n=3, cutoff=0.5)
+    lowered = {choice.lower(): choice for choice in choices}
+    near = [lowered[n] for n in difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.5)]
     hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
     return f"{hint}Known: {', '.join(choices) if choices else 'none'}."

@@ -26,7 +26,7 @@ def plot_result(result: Result) -> Any:
     above = history.value - np.nanmin(history.value) if len(history) else np.zeros(0)
     curves = {
         "proved bound on $f - f^*$" if result.certified else "estimated bound on $f - f^*$": history.gap_bound,
-        "$f$ above its lowest value": above,
+        "$f$ minus the lowest $f$ of this run": above,
     }
     styles = [{"color": "#0072B2", "linestyle": "-"}, {"color": "#D55E00", "linestyle": "--"}]
     for axis, (column, label) in zip(panels, _AXES.items(), strict=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from minmin.errors import UnsupportedError
 from minmin.space import Vector
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ _COLUMNS = Record._fields[:5]
 class History:
     """The records of a run as columns: ``grad_x``, ``grad_y``, ``value``, ``gap_bound``, ``seconds``.
 
-    ``history.value`` and ``history["value"]`` are NumPy arrays. The first 100 steps are all there; of
-    longer runs every hundredth part, so that looking stays cheap however long they last.
+    ``history.value`` and ``history["value"]`` are NumPy arrays. The first 100 iterations are all there, then
+    about one record for every 1 % more of them, so that looking stays cheap however long a run lasts.
     """
 
     columns = _COLUMNS
@@ -84,8 +85,10 @@ class History:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The columns as a data frame (needs pandas)."""
-        import pandas
-
+        try:
+            import pandas
+        except ImportError as error:
+            raise UnsupportedError("to_pandas() needs pandas: pip install 'minmin[pandas]'") from error
         return pandas.DataFrame({column: self[column] for column in _COLUMNS})
 
 
@@ -102,7 +105,8 @@ class Result:
     gap_bound : float
         f(x, y) - f* is at most this.
     certified : bool
-        The constants behind the bound were given or proved, so the bound is a proof.
+        The constants behind the bound were given or proved, not estimated: the bound is a proof, if what was
+        given holds.
     success : bool
         The run ended as ``converged``.
     status : {"converged", "budget", "stalled", "interrupted"}
@@ -114,8 +118,9 @@ class Result:
     seconds : float
         Time of the run; looking at values for the history not counted.
     calls : dict
-        How often each oracle was asked: "grad_x", "grad_y", "value", ..., and "monitor" for the values
-        that only looking cost.
+        How often each oracle was asked: "grad_x", "grad_y", "value" (by the method), "hess_yy"; for a GLM
+        "passes", the products with X or Xᵀ, and "passes_y", those with Y or Yᵀ. "monitor" counts the values
+        computed for the history, target, callback and progress alone.
     history : History
     """
 

@@ -13,7 +13,7 @@ from minmin.methods import Answer, Method, build
 from minmin.oracle import Ability, Problem, Tally
 from minmin.progress import Progress
 from minmin.result import History, Record, Result, Status
-from minmin.space import machine_eps, norm
+from minmin.space import dtype_name, first_array, machine_eps, norm
 from minmin.stops import BudgetedTally, BudgetSpent, Clock, Stops
 
 
@@ -42,23 +42,28 @@ def minimize(
     x0, y0 : arrays, optional
         The start, zero where not given. Its array library, dtype and device are kept; it is not modified.
     method : str
-        One of :func:`minmin.methods.names`.
+        "bam", "nag", "acdm", "lincoupling", or "auto" (default): see :class:`minmin.methods.Bam`,
+        :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`.
     tol : float
-        Stop as ``converged`` when f(x, y) - f* <= tol is proved for the answer. 0 switches this off.
+        Stop as ``converged`` when f(x, y) - f* <= tol is proved for the answer; absolute, in units of f. 0
+        switches this off.
     target_value : float, optional
         Stop as ``converged`` when f(x, y) is at or below it.
     max_grad_x, max_grad_y : int, optional
         Budgets of gradient calls, never exceeded; the run then ends as ``budget``.
     max_seconds : float, optional
-        Budget of time, the time for looking at values not counted.
+        Budget of time. Values of f that only the history needs are computed outside the clock; where they are
+        dear, give the problem no values.
     seed : int, optional
-        For methods that draw random numbers; the others give the same answer whatever it is.
+        For methods that draw random numbers, 0 where not given; the others take no notice of it.
     callback : callable, optional
-        ``callback(record)`` is called after every iteration; returning True ends the run as ``interrupted``.
+        ``callback(record)`` is called after every iteration with a :class:`minmin.Record`; returning True ends
+        the run as ``interrupted``.
     progress : bool
         Show one line on standard error while running.
     **options
-        Go to the method, such as ``inner="newton"`` for "bam" or ``rescale=True`` for "nag".
+        Go to the method: ``inner`` and ``outer`` for "bam", ``rescale`` for "nag", ``rescale`` and
+        ``certify_every`` for "acdm" and "lincoupling".
 
     Returns
     -------
@@ -77,6 +82,8 @@ def minimize(
             f"problem must be a minmin problem, got {type(problem).__name__}; "
             "wrap your own functions in minmin.problems.Function"
         )
+    if isinstance(x0, str):
+        raise InputError(f"x0 is the text {x0!r}; a method is given by keyword: method={x0!r}")
     stops = Stops(tol, target_value, max_grad_x, max_grad_y, max_seconds)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable as callback(record), got {callback!r}")
@@ -122,7 +129,7 @@ class _Run:
         self.history = History()
         self.steps = 0
         self.worst_bound, self.worst_bound_before = 0.0, math.inf
-        self.lower_bound = -math.inf
+        self.lower_bound, self.lowest_value = -math.inf, math.inf
         self.seen: Record | None = None
         self.tally = BudgetedTally(stops, clock)
         self.problem = problem.counted(self.tally)
@@ -172,13 +179,15 @@ class _Run:
         """The end of what floating point allows, or of what the constants explain."""
         bound = self.best.gap_bound
         if self.answer.exhausted or self._at_rounding_level():
+            single = dtype_name(first_array(self.answer.x)) == "float32"
+            remedy = "give float64 data" if single else "ask for a larger tol"
             return _End(
                 "stalled",
-                f"rounding errors hide further progress below a bound of {bound:.3g}; "
-                "ask for a larger tol, or give float64 data",
+                f"rounding errors hide further progress below a bound of {bound:.3g}; {remedy}",
             )
-        self.worst_bound = max(self.worst_bound, self.answer.gap_bound)
-        if self.steps % self.patience == 0:
+        if math.isfinite(self.answer.gap_bound):
+            self.worst_bound = max(self.worst_bound, self.answer.gap_bound)
+        if self.steps % self.patience == 0 and self.worst_bound > 0.0:
             if self.worst_bound > 0.5 * self.worst_bound_before:
                 return _End(
                     "stalled",
@@ -223,17 +232,18 @@ class _Run:
         return self.seen
 
     def _check_certificate(self, record: Record) -> None:
-        """No value may fall below what an earlier bound proved to be the minimum."""
+        """No value of f may lie below what a bound, of any time, proved to be the minimum."""
         if self.constants is None:
             return
         terms = self.constants.L_x * norm(record.x) ** 2 + self.constants.L_y * norm(record.y) ** 2
         rounding = 64.0 * machine_eps(record.x) * (abs(record.value) + terms)
-        if record.value < self.lower_bound - rounding:
-            raise ConstantsError(
-                f"f(x, y) = {record.value:.10g} lies below {self.lower_bound:.10g}, a lower bound if "
-                f"mu_x = {self.constants.mu_x:g} and mu_y = {self.constants.mu_y:g} hold; give smaller ones"
-            )
         self.lower_bound = max(self.lower_bound, record.value - record.gap_bound - rounding)
+        self.lowest_value = min(self.lowest_value, record.value + rounding)
+        if self.lowest_value < self.lower_bound:
+            raise ConstantsError(
+                f"this run saw f = {self.lowest_value:.10g}, below {self.lower_bound:.10g}, a lower bound if mu_x = "
+                f"{self.constants.mu_x:g} and mu_y = {self.constants.mu_y:g} hold and the gradients belong to f"
+            )
 
     def _callback_says_stop(self, record: Record) -> bool:
         assert self.callback is not None

@@ -315,7 +315,10 @@ BAD_ARGUMENTS = {
         lambda p: minmin.minimize(p, method="bam", iner="nag"),
         r"no option 'iner': did you mean 'inner'",
     ),
-    "another's option": (lambda p: minmin.minimize(p, method="nag", inner="nag"), r"no option 'inner'.*Known: rescale"),
+    "another's option": (
+        lambda p: minmin.minimize(p, method="nag", inner="nag"),
+        r"no option 'inner'.*Known: .*rescale",
+    ),
     "unknown inner": (lambda p: minmin.minimize(p, method="bam", inner="lbgfs"), r"unknown inner 'lbgfs'.*'lbfgs'"),
     "unknown outer": (lambda p: minmin.minimize(p, method="bam", outer="z"), r"unknown outer 'z'"),
     "rescale as text": (lambda p: minmin.minimize(p, method="nag", rescale="yes"), r"rescale must be True or False"),

@@ -6,14 +6,21 @@ from dataclasses import fields
 from typing import Any
 
 from minmin.errors import InputError, near_names
+from minmin.methods.acdm import Acdm
 from minmin.methods.bam import Bam
 from minmin.methods.base import Answer, Method
+from minmin.methods.lincoupling import LinCoupling
 from minmin.methods.nag import Nag
+from minmin.methods.ogmg import nag_ogm_g, ogm_g
 from minmin.oracle import Problem
 
-_METHODS: dict[str, type[Method]] = {"bam": Bam, "nag": Nag}
+_METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Bam, Nag, Acdm, LinCoupling)}
 
-__all__ = ["Answer", "Bam", "Method", "Nag", "build", "names"]
+__all__ = ["Acdm", "Answer", "Bam", "LinCoupling", "Method", "Nag", "build", "nag_ogm_g", "names", "ogm_g"]
+
+
+_KEYWORDS = ("tol", "target_value", "max_grad_x", "max_grad_y", "max_seconds", "callback", "progress", "seed")
+"""What minimize() takes for every method, to suggest where an option is unknown."""
 
 
 def names() -> list[str]:
@@ -27,15 +34,18 @@ def build(name: object, problem: Problem, options: dict[str, Any], seed: int | N
         raise InputError(f"seed = {seed!r} must be a whole number >= 0")
     if name not in names():
         raise InputError(f"unknown method {name!r}: {near_names(name, names())}")
-    why = ""
+    asked = name
     if name == "auto":
-        name, why = "bam", "auto took bam: the problem's constants are known"
-        options = {"outer": "auto", **options}
+        name, options = "bam", {"outer": "auto", **options}
     kind = _METHODS[str(name)]
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
         if option not in known:
-            raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, known)}")
+            raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, [*known, *_KEYWORDS])}")
+    if "seed" in known:
+        options = {**options, "seed": 0 if seed is None else int(seed)}
     method = kind(**options)
     method.check(problem)
-    return method, why
+    if asked == "auto" and isinstance(method, Bam):
+        return method, f"auto took bam with outer={method.outer_block(problem)!r}"
+    return method, ""

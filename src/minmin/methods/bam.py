@@ -91,7 +91,7 @@ class Bam(Method):
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
         inner = INNER_SOLVERS[self.inner]
-        outer, cheap = (y, x) if self._exchanges(problem) else (x, y)
+        outer, cheap = (x, y) if self.outer_block(problem) == "x" else (y, x)
         return BamState(
             XState(outer, outer),
             tuple(YState(part, part, inner.init(part), 0) for part in parts_of(cheap)),
@@ -124,15 +124,17 @@ class Bam(Method):
         kappa = max(constants.kappa_x, constants.kappa_y)
         return theory_patience(block_parameters(constants).alpha, kappa)
 
-    def _exchanges(self, problem: Problem) -> bool:
+    def outer_block(self, problem: Problem) -> str:
+        """The block that is the outer one: as asked for, or as "auto" decides."""
         if self.outer != "auto":
-            return self.outer == "y"
+            return self.outer
         constants = require_constants(self.name, problem)
         gradients_suffice = not INNER_SOLVERS[self.inner].needs
-        return gradients_suffice and constants.kappa_x > max(_ILL_CONDITIONED, 2.0 * constants.kappa_y)
+        worth_it = constants.kappa_x > max(_ILL_CONDITIONED, 2.0 * constants.kappa_y)
+        return "y" if gradients_suffice and worth_it else "x"
 
     def _oriented(self, problem: Problem) -> Problem:
-        return problem.swapped() if self._exchanges(problem) else problem
+        return problem if self.outer_block(problem) == "x" else problem.swapped()
 
 
 def extrapolate(p: BlockParameters, point: Vector, bar: Vector) -> Vector:

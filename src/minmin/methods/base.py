@@ -64,33 +64,39 @@ def require_constants(name: str, problem: Problem) -> Constants:
     constants = problem.constants
     if constants is None:
         raise UnsupportedError(
-            f"method {name!r} needs the problem's constants; "
-            "give constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...)"
+            f"method {name!r} needs the problem's constants; give constants=minmin.Constants(L_x=..., L_y=..., "
+            "mu_x=..., mu_y=...): help(minmin.Constants) says how to find them"
         )
     for block in "xy":
         L, mu = getattr(constants, f"L_{block}"), getattr(constants, f"mu_{block}")
         if math.isinf(L):
             raise UnsupportedError(
                 f"method {name!r} needs a finite L_{block}, and this problem has none; "
-                "give constants that hold where the run goes, or take a method that needs no constants"
+                "give constants that hold where the run goes"
             )
         if mu == 0.0:
             raise UnsupportedError(
                 f"method {name!r} needs mu_{block} > 0, and this problem has mu_{block} = 0; "
-                f"add a small penalty on {block} (mu ~ tol/|{block}*|² keeps the answer within tol)"
+                f"add a small penalty on {block}: mu_{block} = tol/|{block}|² moves the minimum by tol/2 at most"
             )
     return constants
 
 
 def require_ability(name: str, problem: Problem, ability: Ability) -> None:
     if ability not in problem.abilities:
-        raise UnsupportedError(f"{name} needs the ability {ability.name}, which {type(problem).__name__} does not have")
+        raise UnsupportedError(f"{name} needs {ability.name}, which {type(problem).__name__} does not have")
 
 
 def require_choice(option: str, value: object, known: Any) -> None:
     """Refuse an option whose value is not among the known ones."""
     if value not in known:
         raise InputError(f"unknown {option} {value!r}: {near_names(value, known)}")
+
+
+def require_flag(option: str, value: object) -> None:
+    """Refuse an option that is neither True nor False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{option} must be True or False, got {value!r}")
 
 
 def theory_patience(rate: float, kappa: float) -> int:

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.constants import Constants
-from minmin.errors import InputError
-from minmin.methods.base import Answer, Method, require_constants, theory_patience
+from minmin.constants import metric
+from minmin.methods.base import Answer, Method, require_constants, require_flag, theory_patience
 from minmin.methods.watch import Seen, check_secant
 from minmin.oracle import Problem
 from minmin.space import Vector, dot
@@ -46,8 +45,7 @@ class Nag(Method):
     rescale: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rescale, bool):
-            raise InputError(f"rescale must be True or False, got {self.rescale!r}")
+        require_flag("rescale", self.rescale)
 
     def check(self, problem: Problem) -> None:
         require_constants(self.name, problem)
@@ -58,17 +56,17 @@ class Nag(Method):
     def step(self, problem: Problem, state: NagState) -> NagState:
         constants = problem.constants
         assert constants is not None
-        weight, L, mu = self._metric(constants)
+        m = metric(constants, self.rescale)
         evaluation = problem.fix(state.x_under).at(state.y_under)
         seen = Seen.of(evaluation)
         for before in state.seen:
             check_secant(constants, before, seen)
-        x_bar = state.x_under - (1.0 / L) * seen.grad_x
-        y_bar = state.y_under - (1.0 / (weight * L)) * seen.grad_y
-        root = math.sqrt(L / mu)
+        x_bar = state.x_under - (1.0 / m.smoothness) * seen.grad_x
+        y_bar = state.y_under - (1.0 / (m.weight_y * m.smoothness)) * seen.grad_y
+        root = math.sqrt(m.smoothness / m.mu)
         momentum = (root - 1.0) / (root + 1.0)
         # The descent lemma carries the bound from z_under to z̄.
-        descent = (dot(seen.grad_x, seen.grad_x) + dot(seen.grad_y, seen.grad_y) / weight) / (2.0 * L)
+        descent = (dot(seen.grad_x, seen.grad_x) + dot(seen.grad_y, seen.grad_y) / m.weight_y) / (2.0 * m.smoothness)
         return NagState(
             x_bar + momentum * (x_bar - state.answer.x),
             y_bar + momentum * (y_bar - state.answer.y),
@@ -77,15 +75,5 @@ class Nag(Method):
         )
 
     def patience(self, problem: Problem) -> int:
-        constants = require_constants(self.name, problem)
-        _, L, mu = self._metric(constants)
-        return theory_patience(math.sqrt(mu / L), L / mu)
-
-    def _metric(self, constants: Constants) -> tuple[float, float, float]:
-        """w, and L and μ in the metric |x|² + w|y|²."""
-        weight = constants.mu_y / constants.mu_x if self.rescale else 1.0
-        return (
-            weight,
-            max(constants.L_x, constants.L_y / weight),
-            min(constants.mu_x, constants.mu_y / weight),
-        )
+        m = metric(require_constants(self.name, problem), self.rescale)
+        return theory_patience(math.sqrt(m.mu / m.smoothness), m.smoothness / m.mu)

@@ -1,27 +1,118 @@
-"""OGM-G's coefficients (Algorithm 2 of the paper; Kim and Fessler 2021)."""
+"""OGM-G: the optimal gradient method for making a gradient small (Algorithm 2 of the paper)."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
+from collections.abc import Callable, Generator
+from itertools import pairwise
+
+from minmin.errors import InputError
+from minmin.space import Array, require_finite
 
 
 @functools.cache
-def ogm_g_coefficients(steps: int) -> tuple[tuple[float, float], ...]:
-    """For each of N steps the factors of y_{i+1} - y_i and of y_{i+1} - x_i.
-
-    They come from the sequence θ̃_N = 1, θ̃_i = (1 + √(1 + 4θ̃_{i+1}²))/2, and √(1 + 8θ̃_1²) for i = 0. After
-    N steps |∇f(x_N)|² <= 2L(f(x_0) - f*)/θ̃_0².
-    """
+def ogm_g_weights(steps: int) -> tuple[float, ...]:
+    """θ̃_0, …, θ̃_N: θ̃_N = 1, θ̃_i = (1 + √(1 + 4θ̃_{i+1}²))/2, but with 8 for 4 where i = 0."""
     theta = [1.0]
     for i in reversed(range(steps)):
         theta.append(0.5 * (1.0 + math.sqrt(1.0 + (8.0 if i == 0 else 4.0) * theta[-1] ** 2)))
-    theta.reverse()
-    return tuple(
-        (
-            (now - 1.0) * (2.0 * then - 1.0) / (now * (2.0 * now - 1.0)),
-            (2.0 * then - 1.0) / (2.0 * now - 1.0),
-        )
-        for now, then in itertools.pairwise(theta)
-    )
+    return tuple(reversed(theta))
+
+
+def ogm_g_points(x: Array, L: float, steps: int) -> Generator[Array, Array, None]:
+    """The points x_0, …, x_N; send the gradient at each to get the next."""
+    before = x
+    for now, then in pairwise(ogm_g_weights(steps)):
+        gradient = yield x
+        after = x - gradient * (1.0 / L)
+        correction = (2.0 * then - 1.0) / (2.0 * now - 1.0)
+        momentum = (now - 1.0) / now * correction
+        x = after + momentum * (after - before) + correction * (after - x)
+        before = after
+    yield x
+
+
+def ogm_g(gradient: Callable[[Array], Array], x0: Array, L: float, steps: int) -> Array:
+    """Make the gradient of a convex, L-smooth function small.
+
+    Problem: find x with a small |∇f(x)|.
+
+    Algorithm: OGM-G, N steps, N gradients.
+
+    Guarantee: |∇f(x_N)|² <= 2L(f(x_0) - f*)/θ̃_0², the best possible; θ̃_0² >= (N + 1)²/2.
+
+    Reference: Kim and Fessler, "Optimizing the efficiency of first-order methods for decreasing the gradient of
+    smooth convex functions" (2021).
+
+    Parameters
+    ----------
+    gradient : callable
+        ``gradient(x)`` returns ∇f(x).
+    x0 : array
+    L : float
+        Lipschitz constant of the gradient.
+    steps : int
+        N.
+
+    Returns
+    -------
+    array
+        x_N.
+    """
+    _check(x0, L, steps)
+    points = ogm_g_points(x0, L, steps)
+    x = next(points)
+    for _ in range(steps):
+        x = points.send(gradient(x))
+    return x
+
+
+def nag_ogm_g(gradient: Callable[[Array], Array], x0: Array, L: float, steps: int) -> Array:
+    """Make the gradient of a convex, L-smooth function small, from a start near a minimiser.
+
+    Problem: find x with a small |∇f(x)|, given |x_0 - x*| <= R.
+
+    Algorithm: Nesterov's method for the first half of the steps, then OGM-G (Section 3 of the paper).
+
+    Guarantee: |∇f(x_N)| <= 2√2·LR/((n + 1)(m + 1)) with n + m = N the steps of the halves: the optimal O(1/N²).
+
+    Parameters
+    ----------
+    gradient : callable
+        ``gradient(x)`` returns ∇f(x).
+    x0 : array
+    L : float
+        Lipschitz constant of the gradient.
+    steps : int
+        N, gradients in all.
+
+    Returns
+    -------
+    array
+        x_N.
+    """
+    _check(x0, L, steps)
+    x = before = x0
+    t = 1.0
+    half = steps // 2
+    for i in range(half):
+        after = x - gradient(x) * (1.0 / L)
+        weight, t = nag_momentum(t)
+        x = after + weight * (after - before) if i < half - 1 else after
+        before = after
+    return ogm_g(gradient, x, L, steps - half)
+
+
+def nag_momentum(t: float) -> tuple[float, float]:
+    """Nesterov's momentum for convex functions, (t - 1)/t⁺ with t⁺ = (1 + √(1 + 4t²))/2, and t⁺."""
+    t_next = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * t * t))
+    return (t - 1.0) / t_next, t_next
+
+
+def _check(x0: Array, L: float, steps: int) -> None:
+    require_finite(x0, "x0")
+    if not 0.0 < L < math.inf:
+        raise InputError(f"L = {L!r} must be positive and finite")
+    if isinstance(steps, bool) or not hasattr(steps, "__index__") or steps < 0:
+        raise InputError(f"steps = {steps!r} must be a whole number >= 0")

@@ -22,13 +22,14 @@ class Function(Problem):
     Parameters
     ----------
     value : callable or None
-        ``value(x, y)`` returns the number f(x, y). Without it runs report no values.
+        ``value(x, y)`` returns the number f(x, y); asked for once an iteration or less, for the history and
+        outside the clock. Without it runs report no values.
     grad_x, grad_y : callable
         ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y.
     d_x, d_y : int
         Lengths of x and y.
     constants : Constants, optional
-        Needed by the methods with a guarantee, and for certificates.
+        What the methods' guarantees and the certificates rest on; see :class:`minmin.Constants`.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class _FunctionEvaluation(Evaluation):
     def _compute_value(self) -> float:
         answer = self._ask("value")
         try:
-            return float(answer)
+            return float(answer.item() if hasattr(answer, "item") else answer)
         except (TypeError, ValueError):
             raise InputError(f"value(x, y) returned {reprlib.repr(answer)}; it must return one number") from None
 

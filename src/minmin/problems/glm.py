@@ -41,12 +41,14 @@ class GLM(Problem):
     loss : {"logistic", "squared", "poisson"}
         squared is ½(margin - target)²; poisson is exp(margin) - target·margin.
     alpha_x, alpha_y : float
-        The penalties, 0 or above.
+        The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)). There is no intercept: append a column of ones
+        to Y for a penalised one. Methods that need strong convexity refuse 0.
     sample_weight : array of shape (n,), optional
         Not negative; normalised to sum to one.
     constants : Constants, optional
         Where not given, proved ones are computed when first asked for: mu are the penalties, L are
-        eigenvalue bounds of the designs, with the coupling of the blocks traded for the fewest calls.
+        eigenvalue bounds of the designs, with the coupling of the blocks traded for the fewest calls. The
+        Poisson loss has no global L: give constants that hold where a run goes.
     """
 
     abilities = Ability.VALUE | Ability.HESS_YY

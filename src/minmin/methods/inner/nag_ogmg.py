@@ -8,7 +8,7 @@ from typing import NamedTuple
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.nag import watch
 from minmin.methods.inner.subproblem import Subproblem, Trial, better
-from minmin.methods.ogmg import ogm_g_coefficients
+from minmin.methods.ogmg import nag_momentum, ogm_g_points
 from minmin.space import Array
 
 
@@ -49,15 +49,15 @@ def attempt(problem: Subproblem, half: int) -> Trial:
         if trial.accepted:
             return trial
         after = trial.v - trial.gradient * step
-        t_next = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * t * t))
-        weight = (t - 1.0) / t_next if i < half - 1 else 0.0  # OGM-G starts where the last step ended
-        trial, last = problem.at(after + weight * (after - before)), trial
+        weight, t = nag_momentum(t)
+        ahead = after + weight * (after - before) if i < half - 1 else after  # OGM-G starts from the last step's end
+        trial, last = problem.at(ahead), trial
         watch(problem, last, trial)
-        before, t = after, t_next
-    for momentum, correction in ogm_g_coefficients(half):
+        before = after
+    points = ogm_g_points(trial.v, problem.smoothness, half)
+    next(points)
+    for _ in range(half):
         if trial.accepted:
             return trial
-        after = trial.v - trial.gradient * step
-        trial = problem.at(after + momentum * (after - before) + correction * (after - trial.v))
-        before = after
+        trial = problem.at(points.send(trial.gradient))
     return trial

@@ -1,0 +1,130 @@
+"""What the accelerated coordinate methods share: the metric, the random choice of a block, and certificates."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from minmin.constants import Metric, metric
+from minmin.errors import InputError
+from minmin.methods.base import Answer, Method, require_constants, require_flag, theory_patience
+from minmin.methods.watch import Seen, check_secant
+from minmin.oracle import Problem
+from minmin.space import Vector
+
+
+class Pair(NamedTuple):
+    """A point (x, y)."""
+
+    x: Vector
+    y: Vector
+
+    def plus(self, weight: float, other: Pair, other_weight: float) -> Pair:
+        """Their combination with these weights."""
+        return Pair(weight * self.x + other_weight * other.x, weight * self.y + other_weight * other.y)
+
+    def moved(self, in_x: bool, step: Vector) -> Pair:
+        """The point with one block moved."""
+        return Pair(self.x - step, self.y) if in_x else Pair(self.x, self.y - step)
+
+
+class CoordinateState(NamedTuple):
+    """The momentum point v, a number of the method's own, steps so far, the answer, and what was last certified."""
+
+    v: Pair
+    ratio: float
+    steps: int
+    answer: Answer
+    seen: tuple[Seen, ...]
+
+
+@dataclass(frozen=True)
+class CoordinateMethod(Method):
+    """Two blocks, one of them drawn in every iteration with probability ∝ √L of the block.
+
+    Only the drawn block's gradient is asked for, so both are never known at one point. For a certificate they are
+    asked for at the answer now and then, and counted like any other call.
+
+    Parameters
+    ----------
+    rescale : bool
+        The paper's block rescaling y' = √(μ_y/μ_x)·y.
+    certify_every : int, optional
+        Iterations from one certificate to the next; 0 for never. Where not given, S/√σ iterations (see the method),
+        in which theory wants the gap to fall by e.
+    seed : int
+        Of the draws: a function of seed and iteration alone, the same on every platform.
+    """
+
+    rescale: bool = False
+    certify_every: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_flag("rescale", self.rescale)
+        every = self.certify_every
+        if every is not None and (isinstance(every, bool) or not hasattr(every, "__index__") or every < 0):
+            raise InputError(f"certify_every = {every!r} must be a whole number >= 0, or None")
+
+    def check(self, problem: Problem) -> None:
+        require_constants(self.name, problem)
+
+    def init(self, problem: Problem, x: Vector, y: Vector) -> CoordinateState:
+        return CoordinateState(Pair(x, y), 0.0, 0, Answer(x, y, math.inf), ())
+
+    @abstractmethod
+    def _advance(self, problem: Problem, m: Metric, in_x: bool, state: CoordinateState) -> tuple[Pair, Pair, float]:
+        """The new answer, the new v and the new number of the method's own, with the drawn block's gradient."""
+
+    def step(self, problem: Problem, state: CoordinateState) -> CoordinateState:
+        constants = problem.constants
+        assert constants is not None
+        m = metric(constants, self.rescale)
+        in_x = uniform(self.seed, state.steps) * m.root_sum < math.sqrt(m.L_x)
+        bar, v, ratio = self._advance(problem, m, in_x, state)
+        steps, seen, bound = state.steps + 1, state.seen, math.inf
+        every = self._period(m)
+        if every and steps % every == 0:
+            evaluation = problem.fix(bar.x).at(bar.y)
+            bound = problem.gap_bound(evaluation)
+            new = Seen.of(evaluation)
+            for before in seen:
+                check_secant(constants, before, new)
+            seen = (new,)
+        return CoordinateState(v, ratio, steps, Answer(bar.x, bar.y, bound), seen)
+
+    def patience(self, problem: Problem) -> int:
+        m = metric(require_constants(self.name, problem), self.rescale)
+        return 2 * max(theory_patience(math.sqrt(m.mu) / m.root_sum, m.smoothness / m.mu), self._period(m))
+
+    def _period(self, m: Metric) -> int:
+        return math.ceil(m.root_sum / math.sqrt(m.mu)) if self.certify_every is None else self.certify_every
+
+
+def block_step(problem: Problem, m: Metric, in_x: bool, at: Pair) -> tuple[Pair, Vector]:
+    """A gradient step in one block, and that block's gradient in the metric."""
+    evaluation = problem.fix(at.x).at(at.y)
+    gradient = evaluation.grad_x if in_x else (1.0 / m.weight_y) * evaluation.grad_y
+    return at.moved(in_x, (1.0 / (m.L_x if in_x else m.L_y)) * gradient), gradient
+
+
+_MASK = (1 << 64) - 1
+
+
+def uniform(seed: int, index: int) -> float:
+    """A number in [0, 1) that depends on seed and index alone (SplitMix64; Steele, Lea and Flood 2014)."""
+    z = _mixed((_mixed(seed & _MASK) + (index + 1) * 0x9E3779B97F4A7C15) & _MASK)
+    return (z >> 11) / (1 << 53)
+
+
+def _mixed(z: int) -> int:
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)
+
+
+def probability(m: Metric, in_x: bool) -> float:
+    """The probability with which the block is drawn."""
+    return math.sqrt(m.L_x if in_x else m.L_y) / m.root_sum
