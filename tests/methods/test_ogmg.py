@@ -10,7 +10,7 @@ from minmin.methods import nag_ogm_g, ogm_g
 from minmin.methods.ogmg import ogm_g_weights
 
 
-def huber(size, threshold):
+def huber(threshold):
     """Value and gradient of a 1-smooth function that is quadratic near 0 and linear far away."""
 
     def value(x):
@@ -18,7 +18,7 @@ def huber(size, threshold):
         return 0.5 * r * r if r <= threshold else threshold * r - 0.5 * threshold**2
 
     def gradient(x):
-        return x * min(1.0, threshold / np.linalg.norm(x))
+        return x * (threshold / max(threshold, np.linalg.norm(x)))
 
     return value, gradient
 
@@ -33,7 +33,7 @@ def random_smooth(seed):
         H = (basis * np.geomspace(1.0, 1e-6, d)) @ basis.T
         return (lambda x: 0.5 * x @ H @ x), (lambda x: H @ x), rng.standard_normal(d)
     if kind == 1:
-        return *huber(d, 10 ** rng.uniform(-3, 0)), rng.standard_normal(d)
+        return *huber(10 ** rng.uniform(-3, 0)), rng.standard_normal(d)
     A = rng.standard_normal((2 * d, d))
     A /= np.linalg.norm(A, 2)
     return (
@@ -60,7 +60,7 @@ def test_equality_on_the_worst_case_functions(steps):
     quadratic_end = ogm_g(lambda x: 3.0 * x, x0, 3.0, steps)
     assert (3.0 * quadratic_end[0]) ** 2 == pytest.approx(2 * 3.0 * 1.5 / theta**2, rel=1e-9)
     threshold = 2.0 / (theta**2 + 1.0)
-    value, gradient = huber(1, threshold)
+    value, gradient = huber(threshold)
     end = ogm_g(gradient, x0, 1.0, steps)
     assert gradient(end) @ gradient(end) == pytest.approx(2 * value(x0) / theta**2, rel=1e-9)
 

@@ -317,7 +317,7 @@ BAD_ARGUMENTS = {
     ),
     "another's option": (
         lambda p: minmin.minimize(p, method="nag", inner="nag"),
-        r"no option 'inner'.*Known: .*rescale",
+        r"no option 'inner'.*rescale",
     ),
     "unknown inner": (lambda p: minmin.minimize(p, method="bam", inner="lbgfs"), r"unknown inner 'lbgfs'.*'lbfgs'"),
     "unknown outer": (lambda p: minmin.minimize(p, method="bam", outer="z"), r"unknown outer 'z'"),
