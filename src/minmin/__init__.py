@@ -3,6 +3,7 @@
 from minmin import datasets, methods, problems
 from minmin.constants import Constants
 from minmin.errors import (
+    CheckpointError,
     ConstantsError,
     InputError,
     MinMinError,
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Blocks",
+    "CheckpointError",
     "Constants",
     "ConstantsError",
     "History",

@@ -35,6 +35,10 @@ class ConstantsError(MinMinError, ArithmeticError):
     """A run has seen that a stated constant of the problem is wrong."""
 
 
+class CheckpointError(MinMinError, ValueError):
+    """A checkpoint cannot be read, cannot be written, or belongs to another run."""
+
+
 class UserCodeError(MinMinError):
     """A callable of the user's raised; the cause is chained, as ``__cause__``."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from enum import Flag, auto
 from typing import Any, NamedTuple, Self
@@ -237,6 +237,10 @@ class Problem(ABC):
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
         return constants.gap_bound(norm_x + slack_x, norm_y + slack_y, eps)
 
+    def identity(self) -> Iterable[Any]:
+        """Arrays, numbers and strings that tell this problem from others, for checkpoints."""
+        return [self.d_x, self.d_y, repr(self.constants)]
+
     def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
         """Check a user's start and complete it with zeros; the answer shares no memory with it."""
         model = self.model
@@ -294,6 +298,9 @@ class Swapped(Problem):
 
     def matching(self, model: Array) -> Swapped:
         return Swapped(self.original.matching(model))
+
+    def identity(self) -> Iterable[Any]:
+        return self.original.identity()
 
     def fix(self, x: Vector) -> Slice:
         return _SwappedSlice(self.original, x)

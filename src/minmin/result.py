@@ -60,6 +60,14 @@ class History:
     def append(self, record: Record) -> None:
         self._rows.append(tuple(record[:5]))
 
+    def rows(self) -> tuple[tuple[float, ...], ...]:
+        """The records so far, for a checkpoint."""
+        return tuple(self._rows)
+
+    def restore(self, rows: tuple[tuple[float, ...], ...]) -> None:
+        """Go on from records of a checkpoint."""
+        self._rows = list(rows)
+
     def finish(self, record: Record) -> None:
         """Make this the last record, unless the last one says the same but for the time."""
         if not self._rows or self._rows[-1][:4] != tuple(record[:4]):

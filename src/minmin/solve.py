@@ -8,8 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minmin.errors import ConstantsError, InputError, MinMinError, NonFiniteError, UnsupportedError, UserCodeError
-from minmin.methods import Answer, Method, build
+from minmin.checkpoint import Checkpoint, fingerprint
+from minmin.errors import (
+    CheckpointError,
+    ConstantsError,
+    InputError,
+    MinMinError,
+    NonFiniteError,
+    UnsupportedError,
+    UserCodeError,
+)
+from minmin.methods import STATE_TYPES, Answer, Method, build
 from minmin.oracle import Ability, Problem, Tally
 from minmin.progress import Progress
 from minmin.result import History, Record, Result, Status
@@ -31,6 +40,7 @@ def minimize(
     seed: int | None = None,
     callback: Callable[[Record], Any] | None = None,
     progress: bool = False,
+    checkpoint: Any = None,
     **options: Any,
 ) -> Result:
     """Minimise f(x, y) with few calls of its expensive gradient ∇ₓf.
@@ -61,6 +71,9 @@ def minimize(
         the run as ``interrupted``.
     progress : bool
         Show one line on standard error while running.
+    checkpoint : path, optional
+        A file that is written now and then and at every end, and kept. A later run with the same problem, method
+        and start goes on from it, under whatever stops it is given; budgets count from the very start.
     **options
         Go to the method: ``inner`` and ``outer`` for "bam", ``rescale`` for "nag", ``rescale`` and
         ``certify_every`` for "acdm" and "lincoupling".
@@ -93,12 +106,27 @@ def minimize(
     matching = problem.matching(x)
     built, why = build(method, matching, options, seed)
     shown = Progress(built.name) if progress else None
-    return _Run(matching, built, why, stops, clock, callback, shown).go(x, y)
+    file = None if checkpoint is None else Checkpoint(checkpoint, fingerprint(matching, built, x, y))
+    return _Run(matching, built, why, stops, clock, callback, shown, file).go(x, y)
 
 
 class _End(NamedTuple):
     status: Status
     message: str
+
+
+class _Snapshot(NamedTuple):
+    """A run between two iterations: all that a checkpoint keeps."""
+
+    state: Any
+    best: Answer
+    steps: int
+    worst_bounds: tuple[float, float]
+    known_range: tuple[float, float]
+    counts: tuple[tuple[str, int], ...]
+    monitor: int
+    rows: tuple[tuple[float, ...], ...]
+    seconds: float
 
 
 class _Run:
@@ -113,6 +141,7 @@ class _Run:
         clock: Clock,
         callback: Callable[[Record], Any] | None,
         progress: Progress | None,
+        file: Checkpoint | None,
     ):
         self.method = method
         self.why = why
@@ -120,6 +149,8 @@ class _Run:
         self.clock = clock
         self.callback = callback
         self.progress = progress
+        self.file = file
+        self.snapshot: _Snapshot | None = None
         self.constants = problem.constants
         self.patience = method.patience(problem)
         self.has_values = Ability.VALUE in problem.abilities
@@ -136,27 +167,78 @@ class _Run:
 
     def go(self, x: Any, y: Any) -> Result:
         try:
-            return self._result(self._iterate(x, y))
+            try:
+                end = self._iterate(x, y)
+            finally:
+                if self.file is not None and self.snapshot is not None:
+                    self.file.write(self.snapshot)
+            return self._result(end)
         except MinMinError as error:
             if self.seen is not None:
                 error.result = self._made_of(self.seen, _End("interrupted", str(error)))
             raise
 
     def _iterate(self, x: Any, y: Any) -> _End:
-        state = self.method.init(self.problem, x, y)
-        self.answer = self.best = state.answer
         try:
-            end = self._look()
+            state, end = self._begin(x, y)
             while end is None:
                 state = self.method.step(self.problem, state)
                 self.steps += 1
                 self.answer = state.answer
                 end = self._after_step()
+                self._keep(state)
         except BudgetSpent as spent:
             return _End("budget", str(spent))
         except KeyboardInterrupt:
             return _End("interrupted", "interrupted from the keyboard")
         return end
+
+    def _begin(self, x: Any, y: Any) -> tuple[Any, _End | None]:
+        """The first state, or the one that a checkpoint holds."""
+        state = self.method.init(self.problem, x, y)
+        self.answer = self.best = state.answer
+        kept = None if self.file is None else self.file.read((*STATE_TYPES, _Snapshot), first_array(x))
+        if kept is None:
+            end = self._look()
+            self._keep(state)
+            return state, end
+        self._require_same_values(kept)
+        self.snapshot = kept
+        self.best, self.steps = kept.best, kept.steps
+        (self.worst_bound, self.worst_bound_before), (self.lower_bound, self.lowest_value) = kept[3:5]
+        self.tally.counts.update(kept.counts)
+        self.clock.advance(kept.seconds)
+        self.history.restore(kept.rows)
+        self.answer = kept.state.answer
+        record = self._record(self.answer)
+        self.monitor_tally.counts["value"] = kept.monitor
+        return kept.state, self._converged() or self._reached(record)
+
+    def _require_same_values(self, kept: _Snapshot) -> None:
+        """Callables have no fingerprint, but f at the start tells most of them apart."""
+        now, then = self._record(self.answer).value, kept.rows[0][2]
+        if self.has_values and not math.isclose(now, then, rel_tol=1e-6):
+            raise CheckpointError(
+                f"the checkpoint belongs to another problem: f at the start was {then:.10g} and is {now:.10g}"
+            )
+
+    def _keep(self, state: Any) -> None:
+        """Take a snapshot between two iterations, and write it if that is due."""
+        if self.file is None:
+            return
+        self.snapshot = _Snapshot(
+            state,
+            self.best,
+            self.steps,
+            (self.worst_bound, self.worst_bound_before),
+            (self.lower_bound, self.lowest_value),
+            tuple(self.tally.counts.items()),
+            self.monitor_tally["value"],
+            self.history.rows(),
+            self.clock.elapsed(),
+        )
+        with self.clock.stopped():
+            self.file.write_when_due(self.snapshot)
 
     def _after_step(self) -> _End | None:
         if self.answer.gap_bound <= self.best.gap_bound:
@@ -217,6 +299,9 @@ class _Run:
             self.progress.show(record)
         if self.callback is not None and self.steps > 0 and self._callback_says_stop(record):
             return _End("interrupted", "the callback asked to stop")
+        return self._reached(record)
+
+    def _reached(self, record: Record) -> _End | None:
         if self.stops.target_value is not None and record.value <= self.stops.target_value:
             return _End("converged", f"f(x, y) = {record.value:.10g} is at target_value or below")
         return None

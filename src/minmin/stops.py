@@ -46,6 +46,10 @@ class Clock:
     def __init__(self) -> None:
         self._start = time.perf_counter()
 
+    def advance(self, seconds: float) -> None:
+        """Add time that was spent before this stopwatch was started."""
+        self._start -= seconds
+
     def elapsed(self) -> float:
         return time.perf_counter() - self._start
 

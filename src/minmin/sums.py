@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minmin.constants import Constants
@@ -84,6 +84,9 @@ class Sum(Problem):
 
     def matching(self, model: Array) -> Sum:
         return Sum([term.matching(model) for term in self.terms], self.weights, self._constants)
+
+    def identity(self) -> Iterable[Any]:
+        return [*super().identity(), *self.weights, *(part for term in self.terms for part in term.identity())]
 
     def fix(self, x: Vector) -> Slice:
         return _SumSlice(x, self)

@@ -7,11 +7,17 @@ from typing import Any
 
 from minmin.errors import InputError, near_names
 from minmin.methods.acdm import Acdm
-from minmin.methods.bam import Bam
+from minmin.methods.bam import Bam, BamState, XState, YState
 from minmin.methods.base import Answer, Method
+from minmin.methods.coordinate import CoordinateState, Pair
+from minmin.methods.curvature import Pairs
+from minmin.methods.inner.base import Offset
+from minmin.methods.inner.curved import LbfgsMemory
+from minmin.methods.inner.nag_ogmg import Nothing
 from minmin.methods.lincoupling import LinCoupling
-from minmin.methods.nag import Nag
+from minmin.methods.nag import Nag, NagState
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
+from minmin.methods.watch import Seen
 from minmin.oracle import Problem
 
 _METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Bam, Nag, Acdm, LinCoupling)}
@@ -21,6 +27,23 @@ __all__ = ["Acdm", "Answer", "Bam", "LinCoupling", "Method", "Nag", "build", "na
 
 _KEYWORDS = ("tol", "target_value", "max_grad_x", "max_grad_y", "max_seconds", "callback", "progress", "seed")
 """What minimize() takes for every method, to suggest where an option is unknown."""
+
+
+STATE_TYPES: tuple[type, ...] = (
+    Answer,
+    BamState,
+    CoordinateState,
+    LbfgsMemory,
+    NagState,
+    Nothing,
+    Offset,
+    Pair,
+    Pairs,
+    Seen,
+    XState,
+    YState,
+)
+"""What the states of all methods are made of."""
 
 
 def names() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -127,6 +128,10 @@ class GLM(Problem):
         )
         twin._given = self.constants
         return twin
+
+    def identity(self) -> Iterable[Any]:
+        designs = [*_stored_arrays(self.X), *_stored_arrays(self.Y)]
+        return [*super().identity(), self.loss.name, self.alpha_x, self.alpha_y, *designs, self.target, self.weights]
 
     def _with(self, X: Any, Y: Any, target: Array, weights: Array) -> GLM:
         """The same model over other, already checked arrays."""
@@ -271,6 +276,10 @@ def _normalised(sample_weight: Any, rows: int, model: Array) -> Array:
         raise InputError("sample_weight is zero everywhere; at least one sample must count")
     values = values / values.max()  # so that the sum of huge weights does not overflow
     return like(values / values.sum(), model)
+
+
+def _stored_arrays(design: Any) -> tuple[Any, ...]:
+    return (design.data, design.indices, design.indptr) if scipy.sparse.issparse(design) else (design,)
 
 
 def _transposed(design: Any) -> Any:

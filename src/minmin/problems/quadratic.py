@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -89,6 +90,9 @@ class Quadratic(Problem):
         if same_kind(model, self.b):
             return self
         return Quadratic(like(self.H, model), like(self.b, model), self.d_x, self.constants)
+
+    def identity(self) -> Iterable[Any]:
+        return [*super().identity(), self.H, self.b]
 
     @cached_property
     def _blocks(self) -> tuple[Array, ...]:
