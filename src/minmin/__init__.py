@@ -1,6 +1,7 @@
 """Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the optimum you are."""
 
 from minmin import datasets, methods, problems
+from minmin.checking import Finding, Report, check
 from minmin.constants import Constants
 from minmin.errors import (
     CheckpointError,
@@ -23,15 +24,18 @@ __all__ = [
     "CheckpointError",
     "Constants",
     "ConstantsError",
+    "Finding",
     "History",
     "InputError",
     "MinMinError",
     "NonFiniteError",
     "Record",
+    "Report",
     "Result",
     "Sum",
     "UnsupportedError",
     "UserCodeError",
+    "check",
     "datasets",
     "methods",
     "minimize",

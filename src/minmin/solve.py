@@ -274,7 +274,7 @@ class _Run:
                 return _End(
                     "stalled",
                     f"over {self.patience} iterations the bound has not halved, which theory rules out; it is "
-                    f"{bound:.3g} at best: rounding errors, or constants that do not hold",
+                    f"{bound:.3g} at best: rounding errors, or wrong constants (minmin.check(problem) looks for them)",
                 )
             self.worst_bound_before, self.worst_bound = self.worst_bound, 0.0
         return None
@@ -327,7 +327,8 @@ class _Run:
         if self.lowest_value < self.lower_bound:
             raise ConstantsError(
                 f"this run saw f = {self.lowest_value:.10g}, below {self.lower_bound:.10g}, a lower bound if mu_x = "
-                f"{self.constants.mu_x:g} and mu_y = {self.constants.mu_y:g} hold and the gradients belong to f"
+                f"{self.constants.mu_x:g} and mu_y = {self.constants.mu_y:g} hold and the gradients belong to f; "
+                "minmin.check(problem) looks for what is wrong"
             )
 
     def _callback_says_stop(self, record: Record) -> bool:

@@ -74,5 +74,5 @@ def _report(kind: str, constants: Constants, in_y: bool, observed: float, or_oth
     raise ConstantsError(
         f"{names[in_y]} = {stated[in_y]:g} is wrong: between two points of this run f has the curvature "
         f"{observed:.4g} in {constants.blocks[in_y]}{doubt}; "
-        f"give a {'larger' if kind == 'L' else 'smaller'} {names[in_y]}, or check that the gradients belong to f"
+        f"give a {'larger' if kind == 'L' else 'smaller'} {names[in_y]}, or see what minmin.check(problem) says"
     )

@@ -1,0 +1,285 @@
+"""check(): does a problem do what it says?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minmin.errors import InputError, MinMinError
+from minmin.oracle import Ability, Evaluation, Problem
+from minmin.space import Blocks, Vector, dot, first_array, like, machine_eps, norm, parts_of, to_numpy
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    name : str
+        What was looked at.
+    ok : bool
+    detail : str
+        What was seen, and by how much it is off.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What :func:`check` found; print it to read it.
+
+    Attributes
+    ----------
+    ok : bool
+        Nothing is wrong, as far as was looked.
+    findings : tuple of Finding
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(finding.ok for finding in self.findings)
+
+    def __str__(self) -> str:
+        width = max(len(finding.name) for finding in self.findings)
+        lines = [f"{'ok   ' if f.ok else 'WRONG'} {f.name:<{width}}  {f.detail}" for f in self.findings]
+        wrong = sum(not f.ok for f in self.findings)
+        lines.append(f"{wrong} of {len(lines)} checks failed" if wrong else f"all {len(lines)} checks passed")
+        return "\n".join(lines)
+
+
+def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) -> Report:
+    """Look whether a problem's gradients, slices, constants and abilities are what it says.
+
+    Gradients are compared with differences of values, with steps that fit the dtype; constants with the curvature
+    along random segments and along those that look worst (power iteration on differences of gradients).
+
+    Parameters
+    ----------
+    problem : Problem
+    x0, y0 : arrays, optional
+        Around which point to look; zero where not given.
+    seed : int
+        Of the random points and directions.
+
+    Returns
+    -------
+    Report
+        ``print(report)`` says what fails and by how much; ``report.ok`` whether nothing does.
+    """
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem must be a minmin problem, got {type(problem).__name__}")
+    x, y = problem.start(x0, y0)
+    probe = _Probe(problem.matching(first_array(x)), _Point(x, y), np.random.default_rng(seed))
+    looks: dict[str, Callable[[], Iterator[Finding]]] = {
+        "determinism": probe.determinism,
+        "gradients": probe.gradients,
+        "slices": probe.slices,
+        "exchanged blocks": probe.exchanged_blocks,
+        "convexity": probe.convexity,
+        "constants": probe.constants,
+        "y-Hessian": probe.y_hessian,
+    }
+    findings: list[Finding] = []
+    for name, look in looks.items():
+        try:
+            findings.extend(look())
+        except MinMinError as error:
+            findings.append(Finding(name, False, str(error)))
+    return Report(tuple(findings))
+
+
+class _Point(NamedTuple):
+    x: Vector
+    y: Vector
+
+    def moved(self, direction: _Point, t: float) -> _Point:
+        return _Point(self.x + t * direction.x, self.y + t * direction.y)
+
+    def dot(self, other: _Point) -> float:
+        return dot(self.x, other.x) + dot(self.y, other.y)
+
+    def scaled(self, x: float, y: float) -> _Point:
+        return _Point(x * self.x, y * self.y)
+
+    @property
+    def size(self) -> float:
+        return float(np.hypot(norm(self.x), norm(self.y)))
+
+
+class _Probe:
+    """The looks at one problem, around one point."""
+
+    def __init__(self, problem: Problem, start: _Point, rng: np.random.Generator):
+        self.problem = problem
+        self.rng = rng
+        self.start = start
+        self.eps = machine_eps(start.x)
+        scale = 1.0 + start.size / math.sqrt(problem.d_x + problem.d_y)
+        self.points = [start, *(start.moved(self._random(start), scale) for _ in range(2))]
+
+    def _random(self, model: _Point) -> _Point:
+        return _Point(*(_random_like(block, self.rng) for block in model))
+
+    def _unit(self, in_x: float = 1.0, in_y: float = 1.0) -> _Point:
+        direction = self._random(self.start).scaled(in_x, in_y)
+        return direction.scaled(*(2 * (1.0 / direction.size,)))
+
+    def _at(self, point: _Point) -> Evaluation:
+        return self.problem.fix(point.x).at(point.y)
+
+    def _gradient(self, point: _Point) -> _Point:
+        evaluation = self._at(point)
+        return _Point(evaluation.grad_x, evaluation.grad_y)
+
+    def determinism(self) -> Iterator[Finding]:
+        point = self.points[1]
+        copies = [np.array(to_numpy(part)) for block in point for part in parts_of(block)]
+        first = self._gradient(point)
+        kept = first.scaled(1.0, 1.0)
+        again = self._gradient(point)
+        self._gradient(self.points[2])
+        moved = again.moved(kept, -1.0).size
+        yield Finding(
+            "the same question twice",
+            moved <= 1e3 * self.eps * kept.size,
+            f"gradients differ by {moved:.2g} of {kept.size:.2g}",
+        )
+        changed = first.moved(kept, -1.0).size
+        yield Finding(
+            "answers are kept", changed == 0.0, f"an answer changed by {changed:.2g} when another was asked for"
+        )
+        same = all(
+            np.array_equal(a, to_numpy(part))
+            for a, part in zip(copies, (p for block in point for p in parts_of(block)), strict=True)
+        )
+        yield Finding("arguments are left alone", same, "x and y are as they were" if same else "x or y was modified")
+
+    def gradients(self) -> Iterator[Finding]:
+        if Ability.VALUE not in self.problem.abilities:
+            yield Finding("gradients", True, "not compared: the problem has no values")
+            return
+        for name, in_x, in_y in (("∇ₓf", 1.0, 0.0), ("∇ᵧf", 0.0, 1.0)):
+            worst = max(self._slope_error(point, self._unit(in_x, in_y)) for point in self.points for _ in range(3))
+            excess, told, seen = worst
+            yield Finding(
+                f"{name} against differences",
+                excess <= 1.0,
+                f"a slope of {told:.6g} where differences of f give {seen:.6g}",
+            )
+
+    def _slope_error(self, point: _Point, direction: _Point) -> tuple[float, float, float]:
+        """The slope's error in units of what is tolerable, the slope told, and that of differences."""
+        told = self._gradient(point).dot(direction)
+        h = self.eps ** (1 / 3) * (1.0 + point.size)
+        values = {t: self._at(point.moved(direction, t * h)).value for t in (-2.0, -1.0, 1.0, 2.0)}
+        near, far = (values[1.0] - values[-1.0]) / (2 * h), (values[2.0] - values[-2.0]) / (4 * h)
+        rounding = self.eps * max(abs(v) for v in values.values()) / h
+        tolerable = 1e-3 * max(abs(told), abs(near)) + 10.0 * (abs(near - far) + rounding)
+        return abs(told - near) / max(tolerable, 1e-300), told, near
+
+    def slices(self) -> Iterator[Finding]:
+        first, second, third = self.points
+        slice_ = self.problem.fix(second.x)
+        for other in (first, third):
+            used, fresh = slice_.at(other.y), self.problem.fix(second.x).at(other.y)
+            gap = norm(used.grad_x - fresh.grad_x) + norm(used.grad_y - fresh.grad_y)
+            size = norm(fresh.grad_x) + norm(fresh.grad_y)
+            ok = gap <= 1e3 * self.eps * size
+            yield Finding("a slice used again", ok, f"its gradients are off by {gap:.2g} of {size:.2g}")
+
+    def exchanged_blocks(self) -> Iterator[Finding]:
+        point = self.points[1]
+        here, there = self._at(point), self.problem.swapped().fix(point.y).at(point.x)
+        gap = norm(here.grad_x - there.grad_y) + norm(here.grad_y - there.grad_x)
+        size = norm(here.grad_x) + norm(here.grad_y)
+        ok = gap <= 1e3 * self.eps * size
+        yield Finding("swapped()", ok, f"its gradients are off by {gap:.2g} of {size:.2g}")
+
+    def convexity(self) -> Iterator[Finding]:
+        worst, noise = np.inf, 0.0
+        for point in self.points:
+            for length in (1e-3, 1.0, 10.0):
+                curvature, error = self._secant(point, self._unit(), length * (1.0 + point.size))
+                if curvature + error < worst:
+                    worst, noise = curvature + error, error
+        yield Finding("convexity", worst >= 0.0, f"the least curvature seen is {worst - noise:.3g}")
+
+    def _secant(self, point: _Point, direction: _Point, length: float) -> tuple[float, float]:
+        """Curvature along a segment of this length, and its rounding error; the direction has length one."""
+        a, b = (self._gradient(point.moved(direction, t * length)) for t in (-0.5, 0.5))
+        return b.moved(a, -1.0).dot(direction) / length, 8.0 * self.eps * (a.size + b.size) / length
+
+    def constants(self) -> Iterator[Finding]:
+        c = self.problem.constants
+        if c is None:
+            yield Finding("constants", True, "none stated")
+            return
+        for block, L, mu, in_x, in_y in (("x", c.L_x, c.mu_x, 1.0, 0.0), ("y", c.L_y, c.mu_y, 0.0, 1.0)):
+            most, least = self._extreme_curvatures(in_x, in_y)
+            yield Finding(f"L_{block}", most <= 1.001 * L, f"{L:.6g} is stated, {most:.6g} was seen in {block} alone")
+            yield Finding(
+                f"mu_{block}", least >= 0.999 * mu, f"{mu:.6g} is stated, {least:.6g} was seen in {block} alone"
+            )
+        if np.isfinite([c.L_x, c.L_y]).all():
+            most, _ = self._extreme_curvatures(c.L_x**-0.5, c.L_y**-0.5)
+            yield Finding("L_x and L_y together", most <= 1.001, f"the curvature seen is {most:.6g} of what they allow")
+        if c.mu_x > 0.0 and c.mu_y > 0.0:
+            _, least = self._extreme_curvatures(c.mu_x**-0.5, c.mu_y**-0.5)
+            ok = least >= 0.999
+            yield Finding("mu_x and mu_y together", ok, f"the curvature seen is {least:.6g} of what they promise")
+
+    def _extreme_curvatures(self, in_x: float, in_y: float, iterations: int = 30) -> tuple[float, float]:
+        """The largest and the least curvature of f with the blocks scaled, by power iteration at every point.
+
+        What rounding may have added is taken off again.
+        """
+        most, least = -np.inf, np.inf
+        for point in self.points:
+            h = self.eps ** (1 / 3) * (1.0 + point.size) / max(in_x, in_y)
+            top = 0.0
+            for shift in (False, True):
+                direction = self._unit(float(in_x > 0), float(in_y > 0))
+                for _ in range(iterations):
+                    image, error = self._hessian_times(point, direction.scaled(in_x, in_y), h)
+                    image, error = image.scaled(in_x, in_y), error * max(in_x, in_y)
+                    curvature = image.dot(direction)
+                    if shift:
+                        least = min(least, curvature + error)
+                        image = direction.scaled(top, top).moved(image, -1.0)
+                    else:
+                        most, top = max(most, curvature - error), max(top, curvature)
+                    if image.size == 0.0:
+                        break
+                    direction = image.scaled(*(2 * (1.0 / image.size,)))
+        return most, least
+
+    def _hessian_times(self, point: _Point, direction: _Point, h: float) -> tuple[_Point, float]:
+        """The Hessian times a direction by differences of gradients, and the rounding error in it."""
+        a, b = self._gradient(point.moved(direction, -h)), self._gradient(point.moved(direction, h))
+        return b.moved(a, -1.0).scaled(*(2 * (0.5 / h,))), 4.0 * self.eps * (a.size + b.size) / h
+
+    def y_hessian(self) -> Iterator[Finding]:
+        if Ability.HESS_YY not in self.problem.abilities or isinstance(self.start.y, Blocks):
+            return
+        point, direction = self.points[1], self._unit(0.0, 1.0)
+        told = self._at(point).hess_yy() @ direction.y
+        seen, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
+        gap = norm(told - seen.y)
+        ok = gap <= 1e-3 * norm(told) + 10.0 * error
+        yield Finding("y-Hessian against differences", ok, f"off by {gap:.2g} of {norm(told):.2g}")
+
+
+def _random_like(vector: Vector, rng: np.random.Generator) -> Vector:
+    if isinstance(vector, Blocks):
+        return vector.map(lambda part: _random_like(part, rng))
+    return like(rng.standard_normal(vector.shape[0]), vector)
