@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse
+import scipy.special
 
 import minmin
 from minmin.problems import GLM, Function, Quadratic
@@ -81,7 +82,7 @@ def glm_minimum(problem: GLM) -> tuple[np.ndarray, float]:
     for _ in range(60):
         m = A @ z
         if problem.loss.name == "logistic":
-            p = 1 / (1 + np.exp(t * m))
+            p = scipy.special.expit(-t * m)
             slope, curvature = -t * p, p * (1 - p)
         else:
             slope, curvature = m - t, np.ones_like(m)

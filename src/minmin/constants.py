@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from minmin.errors import InputError
+from minmin.errors import InputError, as_number
 
 Source = Literal["given", "proved", "estimated"]
 
@@ -40,15 +40,11 @@ class Constants:
     mu_x: float
     mu_y: float
     source: Source = "given"
-    blocks: tuple[str, str] = field(default=("x", "y"), repr=False)
+    blocks: tuple[str, str] = field(default=("x", "y"), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("L_x", "L_y", "mu_x", "mu_y"):
-            value = getattr(self, name)
-            try:
-                number = float(value)
-            except (TypeError, ValueError):
-                raise InputError(f"{name} must be a number, got {value!r}") from None
+            number = as_number(getattr(self, name), name)
             object.__setattr__(self, name, number)
             if math.isnan(number) or number < 0:
                 raise InputError(f"{name} = {number} must not be negative or NaN")
@@ -87,16 +83,17 @@ class Constants:
         in_x = _half_square_over(grad_x_norm, self.mu_x, 4.0 * eps * self.L_x)
         return in_x + _half_square_over(grad_y_norm, self.mu_y, 4.0 * eps * self.L_y)
 
-    def gradient_rounding(self, eps: float, x_norm: float, y_norm: float) -> tuple[float, float]:
+    def gradient_rounding(self, eps: float, x_norm: float, y_norm: float, other_terms: float) -> tuple[float, float]:
         """How large rounding errors in ∇ₓf and ∇ᵧf are expected to be at a point of these norms.
 
-        H ⪯ diag(L_x, L_y) bounds the terms that are summed in ∇ₓf by √L_x (√L_x |x| + √L_y |y|).
-        Without finite constants there is no such scale, and the answer is zero.
+        H ⪯ diag(L_x, L_y) bounds the terms that are summed in ∇ₓf by √L_x (√L_x |x| + √L_y |y|); terms that do not
+        depend on x and y add √L_x times ``other_terms``. Without finite constants there is no such scale, and
+        the answer is zero.
         """
         if math.isinf(self.L_x) or math.isinf(self.L_y):
             return 0.0, 0.0
         root_x, root_y = math.sqrt(self.L_x), math.sqrt(self.L_y)
-        scale = 4.0 * eps * (root_x * x_norm + root_y * y_norm)
+        scale = 4.0 * eps * (root_x * x_norm + root_y * y_norm + other_terms)
         return root_x * scale, root_y * scale
 
 

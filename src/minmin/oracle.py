@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from enum import Flag, auto
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
 from minmin.constants import Constants
-from minmin.errors import InputError, NonFiniteError
+from minmin.errors import InputError, NonFiniteError, as_count
 from minmin.space import (
     Array,
     Vector,
@@ -22,7 +22,9 @@ from minmin.space import (
     first_array,
     machine_eps,
     norm,
+    parts_of,
     require_finite,
+    same_kind,
 )
 
 
@@ -74,6 +76,10 @@ class _Renamed(Tally):
         if name is not None:
             self.target.add(name)
 
+    def __getitem__(self, kind: str) -> int:
+        name = self.names.get(kind, kind)
+        return 0 if name is None else self.target[name]
+
 
 class _Ignored(Tally):
     """Where nobody counts."""
@@ -88,7 +94,7 @@ UNCOUNTED: Tally = _Ignored()
 class Evaluation(ABC):
     """f at one point (x, y): each quantity is computed on first use, counted then, and kept."""
 
-    __slots__ = ("_grad_x", "_grad_y", "_tally", "_value", "x", "y")
+    __slots__ = ("_grad_x", "_grad_y", "_noise", "_tally", "_value", "x", "y")
 
     def __init__(self, x: Vector, y: Vector, tally: Tally):
         self.x = x
@@ -97,6 +103,7 @@ class Evaluation(ABC):
         self._value: float | None = None
         self._grad_x: Vector | None = None
         self._grad_y: Vector | None = None
+        self._noise: tuple[float, float] | None = None
 
     @property
     def value(self) -> float:
@@ -122,6 +129,22 @@ class Evaluation(ABC):
             self._grad_y = self._compute_grad_y()
         return self._grad_y
 
+    @property
+    def eps(self) -> float:
+        """The precision in which the answers were computed."""
+        return machine_eps(self.x)
+
+    def gradient_noise(self, constants: Constants, x_norm: float | None = None) -> tuple[float, float]:
+        """How large rounding errors in both gradients are expected to be; ``x_norm`` is |x|, where it is known."""
+        if self._noise is None:
+            norms = norm(self.x) if x_norm is None else x_norm, norm(self.y)
+            self._noise = constants.gradient_rounding(self.eps, *norms, self._other_terms())
+        return self._noise
+
+    def _other_terms(self) -> float:
+        """See :meth:`Constants.gradient_rounding`."""
+        return 0.0
+
     def hess_yy(self) -> Array:
         """The Hessian in y, where the problem declares ``Ability.HESS_YY``."""
         raise TypeError(f"{type(self).__name__} has no y-Hessian; its problem must not declare HESS_YY")
@@ -134,13 +157,6 @@ class Evaluation(ABC):
 
     @abstractmethod
     def _compute_grad_y(self) -> Vector: ...
-
-
-class Part(NamedTuple):
-    """One separable piece of a slice: a function of a y of its own, and its weight in the sum."""
-
-    slice: Slice
-    weight: float
 
 
 class Slice(ABC):
@@ -156,9 +172,9 @@ class Slice(ABC):
         """The evaluation at (x, y)."""
 
     @property
-    def parts(self) -> Sequence[Part]:
-        """The separable pieces in y; one, unless the problem is a :class:`~minmin.Sum`."""
-        return (Part(self, 1.0),)
+    def parts(self) -> Sequence[Slice]:
+        """The separable pieces, functions of a y of their own; one, unless the problem is a :class:`~minmin.Sum`."""
+        return (self,)
 
     def joint(self, evaluations: Sequence[Evaluation]) -> Evaluation:
         """The evaluation of the whole from evaluations of its :attr:`parts`."""
@@ -230,12 +246,16 @@ class Problem(ABC):
         constants = self.constants
         if constants is None:
             return math.inf
-        eps = machine_eps(evaluation.x)
-        slack_x, slack_y = constants.gradient_rounding(eps, norm(evaluation.x), norm(evaluation.y))
+        noise_x, noise_y = evaluation.gradient_noise(constants)
         norm_x, norm_y = norm(evaluation.grad_x), norm(evaluation.grad_y)
         if not norm_x + norm_y < math.inf:
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
-        return constants.gap_bound(norm_x + slack_x, norm_y + slack_y, eps)
+        return constants.gap_bound(norm_x + noise_x, norm_y + noise_y, evaluation.eps)
+
+    def gap_floor(self, evaluation: Evaluation) -> float:
+        """What :meth:`gap_bound` would be if both gradients were as small as their rounding errors."""
+        constants = self.constants
+        return 0.0 if constants is None else constants.gap_bound(*evaluation.gradient_noise(constants), evaluation.eps)
 
     def identity(self) -> Iterable[Any]:
         """Arrays, numbers and strings that tell this problem from others, for checkpoints."""
@@ -248,8 +268,12 @@ class Problem(ABC):
         y = self._start_y(y0, model if x is None else x)
         if x is None:
             x = zeros(self.d_x, first_array(y))
-        if dtype_name(x) != dtype_name(first_array(y)):
-            raise InputError(f"x0 is {dtype_name(x)} and y0 is {dtype_name(first_array(y))}; give both in one dtype")
+        for part in parts_of(y):
+            if not same_kind(x, part):
+                raise InputError(
+                    f"x0 is {dtype_name(x)} of {array_namespace(x).__name__} and y0 is {dtype_name(part)} of "
+                    f"{array_namespace(part).__name__}; give both in one dtype and library"
+                )
         return x, y
 
 
@@ -268,9 +292,15 @@ def start_array(value: Any, size: int, name: str, model: Array) -> Array:
 
 def positive_size(value: Any, name: str) -> int:
     """A block's length, which must be a positive whole number."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 1:
-        raise InputError(f"{name} = {value!r} must be a positive whole number: both blocks need a variable")
+    if as_count(value, name) == 0:
+        raise InputError(f"{name} = 0: both blocks need a variable")
     return int(value)
+
+
+def checked_constants(value: Any) -> Constants | None:
+    if value is not None and not isinstance(value, Constants):
+        raise InputError(f"constants must be a minmin.Constants, got {value!r}")
+    return value
 
 
 class Swapped(Problem):
@@ -309,9 +339,6 @@ class Swapped(Problem):
         y, x = self.original.start(y0, x0)
         return x, y
 
-    def _start_y(self, y0: Any, model: Array) -> Vector:
-        return self.original.start(y0, None)[0]
-
 
 class _SwappedSlice(Slice):
     __slots__ = ("_original",)
@@ -341,3 +368,10 @@ class _SwappedEvaluation(Evaluation):
 
     def _compute_grad_y(self) -> Vector:
         return self._original.grad_x
+
+    @property
+    def eps(self) -> float:
+        return self._original.eps
+
+    def _other_terms(self) -> float:
+        return self._original._other_terms()

@@ -23,14 +23,14 @@ def plot_result(result: Result) -> Any:
     history = result.history
     figure = Figure(figsize=(9.5, 3.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
-    above = history.value - np.nanmin(history.value) if len(history) else np.zeros(0)
     curves = {
         "proved bound on $f - f^*$" if result.certified else "estimated bound on $f - f^*$": history.gap_bound,
-        "$f$ minus the lowest $f$ of this run": above,
     }
+    if np.isfinite(history.value).any():
+        curves["$f$ minus the lowest $f$ of this run"] = history.value - np.nanmin(history.value)
     styles = [{"color": "#0072B2", "linestyle": "-"}, {"color": "#D55E00", "linestyle": "--"}]
     for axis, (column, label) in zip(panels, _AXES.items(), strict=True):
-        for (name, values), style in zip(curves.items(), styles, strict=True):
+        for (name, values), style in zip(curves.items(), styles, strict=False):
             shown = np.isfinite(values) & (values > 0)
             axis.plot(history[column][shown], values[shown], label=name, **style)
         axis.set(xlabel=label, yscale="log")

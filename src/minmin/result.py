@@ -48,7 +48,7 @@ _COLUMNS = Record._fields[:5]
 class History:
     """The records of a run as columns: ``grad_x``, ``grad_y``, ``value``, ``gap_bound``, ``seconds``.
 
-    ``history.value`` and ``history["value"]`` are NumPy arrays. The first 100 iterations are all there, then
+    ``history.value`` and ``history["value"]`` are NumPy arrays. The first 200 iterations are all there, then
     about one record for every 1 % more of them, so that looking stays cheap however long a run lasts.
     """
 

@@ -22,7 +22,7 @@ from minmin.methods import STATE_TYPES, Answer, Method, build
 from minmin.oracle import Ability, Problem, Tally
 from minmin.progress import Progress
 from minmin.result import History, Record, Result, Status
-from minmin.space import dtype_name, first_array, machine_eps, norm
+from minmin.space import dtype_name, first_array, own_copy, squared_norm
 from minmin.stops import BudgetedTally, BudgetSpent, Clock, Stops
 
 
@@ -110,6 +110,10 @@ def minimize(
     return _Run(matching, built, why, stops, clock, callback, shown, file).go(x, y)
 
 
+_VALUE_PRECISION = 1e-5
+"""Values of f may come from single precision, whatever the dtype of x and y."""
+
+
 class _End(NamedTuple):
     status: Status
     message: str
@@ -168,15 +172,23 @@ class _Run:
     def go(self, x: Any, y: Any) -> Result:
         try:
             try:
-                end = self._iterate(x, y)
+                # What overflows is reported by name, so NumPy need not warn of it.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    end = self._iterate(x, y)
             finally:
                 if self.file is not None and self.snapshot is not None:
                     self.file.write(self.snapshot)
             return self._result(end)
         except MinMinError as error:
-            if self.seen is not None:
-                error.result = self._made_of(self.seen, _End("interrupted", str(error)))
+            error.result = self._last_finite_result(_End("interrupted", str(error)))
             raise
+
+    def _last_finite_result(self, end: _End) -> Result | None:
+        """The best answer of a run that failed, or the last one looked at where not even that has a value."""
+        try:
+            return self._result(end)
+        except MinMinError:
+            return None if self.seen is None else self._made_of(self.seen, end)
 
     def _iterate(self, x: Any, y: Any) -> _End:
         try:
@@ -244,9 +256,8 @@ class _Run:
         if self.answer.gap_bound <= self.best.gap_bound:
             self.best = self.answer
         end = self._converged() or self._stalled()
-        if self.looks_always or self._is_recorded():
-            return self._look() or end
-        return end
+        seen = self._look() if self.looks_always or self._is_recorded() else None
+        return end if end is not None and end.status == "converged" else seen or end
 
     def _is_recorded(self) -> bool:
         return self.steps <= 100 or self.steps % (self.steps // 100) == 0
@@ -281,13 +292,8 @@ class _Run:
 
     def _at_rounding_level(self) -> bool:
         """Both gradients are below their own rounding errors, and a bound of tol is out of reach."""
-        if self.constants is None:
-            return False
-        x, y, bound, _ = self.answer
-        eps = machine_eps(x)
-        slack_x, slack_y = self.constants.gradient_rounding(eps, norm(x), norm(y))
-        floor = self.constants.gap_bound(slack_x, slack_y, eps)
-        return self.stops.tol < floor and bound <= 4.0 * floor
+        floor = self.answer.gap_floor
+        return bool(self.stops.tol < floor and self.answer.gap_bound <= 4.0 * floor)
 
     def _look(self) -> _End | None:
         """Record the answer through the uncounted problem, and ask whoever wants to see it."""
@@ -297,9 +303,8 @@ class _Run:
         self._check_certificate(record)
         if self.progress is not None:
             self.progress.show(record)
-        if self.callback is not None and self.steps > 0 and self._callback_says_stop(record):
-            return _End("interrupted", "the callback asked to stop")
-        return self._reached(record)
+        stop = self.callback is not None and self.steps > 0 and self._callback_says_stop(record)
+        return self._reached(record) or (_End("interrupted", "the callback asked to stop") if stop else None)
 
     def _reached(self, record: Record) -> _End | None:
         if self.stops.target_value is not None and record.value <= self.stops.target_value:
@@ -320,8 +325,8 @@ class _Run:
         """No value of f may lie below what a bound, of any time, proved to be the minimum."""
         if self.constants is None:
             return
-        terms = self.constants.L_x * norm(record.x) ** 2 + self.constants.L_y * norm(record.y) ** 2
-        rounding = 64.0 * machine_eps(record.x) * (abs(record.value) + terms)
+        terms = self.constants.L_x * squared_norm(record.x) + self.constants.L_y * squared_norm(record.y)
+        rounding = _VALUE_PRECISION * (abs(record.value) + terms)
         self.lower_bound = max(self.lower_bound, record.value - record.gap_bound - rounding)
         self.lowest_value = min(self.lowest_value, record.value + rounding)
         if self.lowest_value < self.lower_bound:
@@ -335,7 +340,7 @@ class _Run:
         assert self.callback is not None
         with self.clock.stopped():
             try:
-                answer = self.callback(record)
+                answer = self.callback(record._replace(x=own_copy(record.x), y=own_copy(record.y)))
             except Exception as error:
                 raise UserCodeError(f"the callback raised {type(error).__name__}: {error}") from error
         return isinstance(answer, bool | np.bool_) and bool(answer)

@@ -30,6 +30,7 @@ class Blocks:
     """
 
     __slots__ = ("parts", "weights")
+    __array_ufunc__ = None  # so that a NumPy number times Blocks asks Blocks
 
     def __init__(self, parts: Sequence[Array], weights: Sequence[float]):
         self.parts = tuple(parts)
@@ -79,8 +80,26 @@ def dot(a: Vector, b: Vector) -> float:
 
 
 def norm(a: Vector) -> float:
-    """The norm that belongs to :func:`dot`."""
-    return math.sqrt(float(a @ a))
+    """The norm that belongs to :func:`dot`; where the square leaves the range of float32, computed in scaled form."""
+    square = float(a @ a)
+    if 1e-30 < square < 1e30:
+        return math.sqrt(square)
+    largest = max((_largest(part) for part in parts_of(a)), default=0.0)
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    scaled = (1.0 / largest) * a if largest > 1e-30 else 1e30 * a
+    return math.sqrt(float(scaled @ scaled)) * (largest if largest > 1e-30 else 1e-30)
+
+
+def squared_norm(a: Vector) -> float:
+    """The norm's square, in double precision whatever the dtype; infinite where it overflows."""
+    size = norm(a)
+    return size * size
+
+
+def _largest(array: Array) -> float:
+    xp = array_namespace(array)
+    return float(xp.max(xp.abs(array))) if array.shape[0] else 0.0
 
 
 def first_array(vector: Vector) -> Array:
@@ -132,15 +151,19 @@ def like(array: Array, model: Array) -> Array:
 def as_real(value: Any, name: str, model: Array | None = None) -> Array:
     """Turn a user's array or list into a real floating array, keeping float32 and float64.
 
-    Lists, integers and truth values take the dtype of ``model`` (default float64).
+    Integers and truth values take the dtype of ``model`` (default NumPy's float64), lists its library as well.
     """
     if not is_array_api_obj(value):
         try:
-            value = np.asarray(value)
+            array = np.asarray(value)
         except ValueError as error:
             raise InputError(f"{name} cannot be read as an array: {error}") from None
-        if value.dtype.kind not in "fiub":
-            raise InputError(f"{name} holds {value.dtype} values; give real numbers (float32 or float64)")
+        if array.dtype.kind not in "fiub":
+            raise InputError(f"{name} holds {array.dtype} values; give real numbers (float32 or float64)")
+        plain = isinstance(value, list | tuple) and model is not None
+        value = like(array, model) if plain else array
+    if isinstance(value, np.ndarray):
+        value = np.asarray(value, dtype=value.dtype.newbyteorder("="))
     xp = array_namespace(value)
     if dtype_name(value) in _EPS:
         return value
@@ -148,6 +171,13 @@ def as_real(value: Any, name: str, model: Array | None = None) -> Array:
         default = xp.float64 if model is None else getattr(xp, dtype_name(model))
         return xp.astype(value, default)
     raise InputError(f"{name} has dtype {value.dtype}; give float32 or float64")
+
+
+def own_copy(vector: Vector) -> Vector:
+    """The same vector in memory of its own."""
+    if isinstance(vector, Blocks):
+        return vector.map(own_copy)
+    return array_namespace(vector).asarray(vector, copy=True)
 
 
 def dtype_name(array: Array) -> str:

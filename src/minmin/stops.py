@@ -7,9 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from minmin.errors import InputError
+from minmin.errors import InputError, as_count, as_number
 from minmin.oracle import Tally
 
 
@@ -24,20 +23,15 @@ class Stops:
     max_seconds: float | None
 
     def __post_init__(self) -> None:
-        if not _is_number(self.tol) or not 0.0 <= self.tol < math.inf:
+        if not 0.0 <= as_number(self.tol, "tol") < math.inf:
             raise InputError(f"tol = {self.tol!r} must be a number >= 0 (0 switches the certified stop off)")
-        if self.target_value is not None and not (_is_number(self.target_value) and self.target_value < math.inf):
+        if self.target_value is not None and not as_number(self.target_value, "target_value") < math.inf:
             raise InputError(f"target_value = {self.target_value!r} must be a finite number")
         for name in ("max_grad_x", "max_grad_y"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__") or value < 0):
-                raise InputError(f"{name} = {value!r} must be a whole number >= 0")
-        if self.max_seconds is not None and not (_is_number(self.max_seconds) and self.max_seconds >= 0):
+            if getattr(self, name) is not None:
+                as_count(getattr(self, name), name)
+        if self.max_seconds is not None and not as_number(self.max_seconds, "max_seconds") >= 0:
             raise InputError(f"max_seconds = {self.max_seconds!r} must be a number >= 0")
-
-
-def _is_number(value: Any) -> bool:
-    return hasattr(value, "__float__") and not isinstance(value, str | bool)
 
 
 class Clock:

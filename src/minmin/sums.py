@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minmin.constants import Constants
-from minmin.errors import InputError
-from minmin.oracle import Evaluation, Part, Problem, Slice, Tally
+from minmin.errors import InputError, as_number
+from minmin.oracle import Evaluation, Problem, Slice, Tally, checked_constants
 from minmin.space import Array, Blocks, Vector, first_array
 
 _COUNTED_JOINTLY = {"grad_x": None, "value": None}
@@ -41,9 +42,7 @@ class Sum(Problem):
         weights: Sequence[float] | None = None,
         constants: Constants | None = None,
     ):
-        self.terms = tuple(terms)
-        if not self.terms:
-            raise InputError("a Sum needs at least one term")
+        self.terms = _checked_terms(terms)
         self.weights = _checked_weights(weights, len(self.terms))
         self.d_x = self.terms[0].d_x
         self.d_y = sum(term.d_y for term in self.terms)
@@ -52,7 +51,7 @@ class Sum(Problem):
             if term.d_x != self.d_x:
                 raise InputError(f"term {i} has d_x = {term.d_x}, the first has {self.d_x}; x is shared")
             self.abilities &= term.abilities
-        self._constants = constants if constants is not None else self._combined_constants()
+        self._constants = checked_constants(constants) or self._combined_constants()
 
     def _combined_constants(self) -> Constants | None:
         found = [term.constants for term in self.terms]
@@ -92,6 +91,8 @@ class Sum(Problem):
         return _SumSlice(x, self)
 
     def _start_y(self, y0: Any, model: Array) -> Blocks:
+        if y0 is not None and not hasattr(y0, "__iter__"):
+            raise InputError(f"y0 must be a sequence of arrays, one a term, got {y0!r}")
         given = [None] * len(self.terms) if y0 is None else list(y0)
         if len(given) != len(self.terms):
             raise InputError(f"y0 has {len(given)} parts; this sum has {len(self.terms)} terms")
@@ -104,10 +105,24 @@ class Sum(Problem):
         return Blocks(parts, self.weights)
 
 
-def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float, ...]:
+def _checked_terms(terms: Any) -> tuple[Problem, ...]:
+    if not hasattr(terms, "__iter__"):
+        raise InputError(f"the terms of a Sum must be a sequence of problems, got {terms!r}")
+    checked = tuple(terms)
+    if not checked:
+        raise InputError("a Sum needs at least one term")
+    for i, term in enumerate(checked):
+        if not isinstance(term, Problem) or isinstance(term, Sum):
+            raise InputError(f"term {i} is a {type(term).__name__}; the terms must be problems, but not Sums")
+    return checked
+
+
+def _checked_weights(weights: Any, count: int) -> tuple[float, ...]:
     if weights is None:
         return (1.0 / count,) * count
-    checked = tuple(float(w) for w in weights)
+    if not hasattr(weights, "__iter__"):
+        raise InputError(f"weights must be a sequence, one a term, got {weights!r}")
+    checked = tuple(as_number(w, f"weight {i}") for i, w in enumerate(weights))
     if len(checked) != count:
         raise InputError(f"{len(checked)} weights for {count} terms; give one weight a term")
     for i, w in enumerate(checked):
@@ -122,14 +137,14 @@ class _SumSlice(Slice):
     def __init__(self, x: Vector, problem: Sum):
         super().__init__(x)
         self._sum = problem
-        self._parts = tuple(Part(t.fix(x), w) for t, w in zip(problem.terms, problem.weights, strict=True))
+        self._parts = tuple(term.fix(x) for term in problem.terms)
 
     @property
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[Slice]:
         return self._parts
 
     def at(self, y: Blocks) -> Evaluation:
-        return self.joint([part.slice.at(y_i) for part, y_i in zip(self._parts, y, strict=True)])
+        return self.joint([part.at(y_i) for part, y_i in zip(self._parts, y, strict=True)])
 
     def joint(self, evaluations: Sequence[Evaluation]) -> Evaluation:
         return _SumEvaluation(self.x, evaluations, self._sum)
@@ -142,6 +157,14 @@ class _SumEvaluation(Evaluation):
         super().__init__(x, Blocks([e.y for e in evaluations], problem.weights), problem._tally)
         self._evaluations = evaluations
         self._weights = problem.weights
+
+    def _other_terms(self) -> float:
+        pairs = zip(self._weights, self._evaluations, strict=True)
+        return math.sqrt(sum(w * e._other_terms() ** 2 for w, e in pairs))
+
+    @property
+    def eps(self) -> float:
+        return max(e.eps for e in self._evaluations)
 
     def _compute_value(self) -> float:
         return sum(w * e.value for w, e in zip(self._weights, self._evaluations, strict=True))

@@ -144,7 +144,7 @@ def test_inner_solvers_meet_the_condition_within_their_bound(seed, log_curvature
     solver = INNER_SOLVERS[inner]
     trial, _ = solver.solve(sub, solver.init(center))
     assert trial.accepted
-    assert trial.residual <= trial.distance / sub.lam + sub.gradient_noise(trial.distance)
+    assert trial.residual <= trial.distance / sub.lam + sub.gradient_noise(trial.evaluation, trial.distance)
     if inner == "nag-ogmg":
         # 2N + 1 gradients with N = ⌈2.38 √(1 + λL)⌉: T of Corollary 3.2, and the test of the last point.
         assert tally["grad_y"] <= 2 * np.ceil(2.38 * np.sqrt(1 + sub.lam)) + 1

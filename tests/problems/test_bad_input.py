@@ -32,7 +32,7 @@ CASES = {
     "b has an infinity": (lambda: Quadratic(EYE, np.array([0, np.inf, 0]), 1), r"b holds inf at index 1"),
     "H is not symmetric": (lambda: Quadratic(np.triu(np.ones((3, 3))), ONES, 1), r"not symmetric.*use \(H \+ Hᵀ\)/2"),
     "H is not convex": (lambda: Quadratic(-EYE, ONES, 1).constants, r"eigenvalue -1: f is not convex"),
-    "no x": (lambda: Quadratic(EYE, ONES, 0), r"d_x = 0 must be a positive"),
+    "no x": (lambda: Quadratic(EYE, ONES, 0), r"d_x = 0: both blocks need a variable"),
     "no y": (lambda: Quadratic(EYE, ONES, 3), r"d_x = 3 leaves no y"),
     "d_x is not a number": (lambda: Quadratic(EYE, ONES, "2"), r"d_x = '2'"),
     "complex H": (lambda: Quadratic(1j * EYE, ONES, 1), r"H has dtype complex128"),

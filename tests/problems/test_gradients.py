@@ -1,5 +1,7 @@
 """Gradients and Hessians are those of the values; a slice says the same as the whole."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -143,6 +145,45 @@ def test_a_huge_poisson_margin_overflows_without_a_warning_and_is_reported():
     problem = minmin.problems.GLM(np.eye(2), np.eye(2), [1, 2], "poisson", alpha_x=1.0, alpha_y=1.0)
     assert problem.fix(np.array([1e6, 0.0])).at(np.zeros(2)).value == np.inf
     assert np.isfinite(problem.fix(np.array([-1e6, 0.0])).at(np.zeros(2)).value)
+
+
+def test_least_squares_has_the_curvature_of_its_data():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((50, 3)), rng.standard_normal((50, 2))
+    problem = minmin.problems.GLM(X, Y, rng.standard_normal(50), "squared", alpha_x=0.0, alpha_y=0.0)
+    c = problem.constants
+    H = np.hstack([X, Y]).T @ np.hstack([X, Y]) / 50
+    assert c.mu_x > 0.1
+    assert np.linalg.eigvalsh(H - np.diag([c.mu_x] * 3 + [c.mu_y] * 2))[0] >= -1e-15
+    assert minmin.minimize(problem).success
+
+
+@pytest.mark.parametrize("scales", [(1e12, 1e-6), (1e-9, 1e9), (1.0, 1e-14)])
+def test_blocks_of_different_scale_keep_their_constants(scales):
+    base = minmin.problems.Quadratic.random(d_x=3, d_y=2, coupling=0.5, L_x=5.0, L_y=5.0)
+    roots = np.sqrt(np.repeat(scales, [3, 2]))
+    scaled = minmin.problems.Quadratic(base.H * roots * roots[:, None], base.b * roots, 3).constants
+    plain = minmin.problems.Quadratic(base.H, base.b, 3).constants
+    assert scaled.kappa_x == pytest.approx(plain.kappa_x, rel=1e-6)
+    assert scaled.kappa_y == pytest.approx(plain.kappa_y, rel=1e-6)
+
+
+@given(seed=seeds)
+def test_proved_constants_hold_in_exact_arithmetic(seed):
+    """diag(L) - H and H - diag(mu) have positive pivots, computed with fractions."""
+    rng = np.random.default_rng(seed)
+    d_x, d_y = rng.integers(1, 4, size=2).tolist()
+    base = minmin.problems.Quadratic.random(d_x=d_x, d_y=d_y, L_y=50.0, coupling=1.0, seed=seed)
+    c = minmin.problems.Quadratic(base.H, base.b, d_x).constants
+    H = [[Fraction(h) for h in row] for row in base.H.tolist()]
+    for sign, in_x, in_y in ((-1, c.L_x, c.L_y), (1, c.mu_x, c.mu_y)):
+        D = [Fraction(in_x)] * d_x + [Fraction(in_y)] * d_y
+        A = [[sign * (H[i][j] - (D[i] if i == j else 0)) for j in range(len(D))] for i in range(len(D))]
+        for k in range(len(D)):
+            assert A[k][k] >= 0
+            for i in range(k + 1, len(D)):
+                factor = A[i][k] / A[k][k]
+                A[i] = [a - factor * b for a, b in zip(A[i], A[k], strict=True)]
 
 
 def test_weights_and_label_conventions_mean_what_they_say():

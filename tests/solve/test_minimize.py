@@ -4,6 +4,7 @@ import pickle
 import signal
 import time
 
+import array_api_strict
 import numpy as np
 import pytest
 
@@ -307,7 +308,7 @@ BAD_ARGUMENTS = {
     "complex x0": (lambda p: minmin.minimize(p, 1j * np.ones(20)), r"x0 has dtype complex128"),
     "two dtypes": (
         lambda p: minmin.minimize(p, np.ones(20, np.float32), np.ones(5)),
-        r"x0 is float32 and y0 is float64; give both in one dtype",
+        r"x0 is float32 of .* and y0 is float64 of .*; give both in one dtype and library",
     ),
     "unknown method": (lambda p: minmin.minimize(p, method="bma"), r"unknown method 'bma': did you mean 'bam'"),
     "method of another kind": (lambda p: minmin.minimize(p, method=3), r"unknown method 3"),
@@ -323,7 +324,7 @@ BAD_ARGUMENTS = {
     "unknown outer": (lambda p: minmin.minimize(p, method="bam", outer="z"), r"unknown outer 'z'"),
     "rescale as text": (lambda p: minmin.minimize(p, method="nag", rescale="yes"), r"rescale must be True or False"),
     "negative tol": (lambda p: minmin.minimize(p, tol=-1.0), r"tol = -1.0 must be a number >= 0"),
-    "tol as text": (lambda p: minmin.minimize(p, tol="small"), r"tol = 'small'"),
+    "tol as text": (lambda p: minmin.minimize(p, tol="small"), r"tol must be a number, got 'small'"),
     "NaN tol": (lambda p: minmin.minimize(p, tol=float("nan")), r"tol = nan"),
     "fractional budget": (lambda p: minmin.minimize(p, max_grad_x=1.5), r"max_grad_x = 1.5 must be a whole number"),
     "negative budget": (lambda p: minmin.minimize(p, max_grad_y=-1), r"max_grad_y = -1"),
@@ -356,15 +357,79 @@ def test_a_method_says_what_the_problem_lacks(method):
     with pytest.raises(minmin.UnsupportedError, match="needs a finite L_x"):
         minmin.minimize(poisson, method=method)
     unpenalised = minmin.problems.GLM(
-        rng.standard_normal((9, 2)), rng.standard_normal((9, 2)), np.ones(9), "squared", alpha_x=1.0, alpha_y=0.0
+        rng.standard_normal((9, 2)), rng.standard_normal((9, 2)), np.ones(9), "logistic", alpha_x=1.0, alpha_y=0.0
     )
     with pytest.raises(minmin.UnsupportedError, match=r"needs mu_y > 0.*small penalty on y"):
         minmin.minimize(unpenalised, method=method)
 
 
-def test_sparse_data_want_numpy_vectors():
-    import array_api_strict
+FOREIGN = {
+    "inner as a list": lambda p: minmin.minimize(p, method="bam", inner=["lbfgs"]),
+    "method as a list": lambda p: minmin.minimize(p, method=["bam"]),
+    "constants as a tuple": lambda p: Quadratic(p.H, p.b, 20, (1, 2, 3, 4)),
+    "sum of numbers": lambda p: minmin.Sum([1, 2]),
+    "sum of nothing iterable": lambda p: minmin.Sum(5),
+    "sum of sums": lambda p: minmin.Sum([minmin.Sum([p]), p]),
+    "weights as a number": lambda p: minmin.Sum([p, p], weights=1.0),
+    "weights as text": lambda p: minmin.Sum([p, p], weights=["a", 1]),
+    "y0 of a sum as a number": lambda p: minmin.minimize(minmin.Sum([p, p]), y0=5),
+    "mixed dtypes in y0 of a sum": lambda p: minmin.minimize(minmin.Sum([p, p]), y0=[np.zeros(5), np.zeros(5, "f4")]),
+    "negative seed": lambda p: Quadratic.random(seed=-1),
+    "coupling as text": lambda p: Quadratic.random(coupling="a"),
+    "tol as an array": lambda p: minmin.minimize(p, tol=np.array([1e-3, 1.0])),
+    "budget as an array": lambda p: minmin.minimize(p, max_grad_x=np.array([3, 4])),
+    "two libraries": lambda p: minmin.minimize(p, np.zeros(20), array_api_strict.zeros(5)),
+    "method as x0": lambda p: minmin.minimize(p, "bam"),
+}
 
+
+@pytest.mark.parametrize("case", FOREIGN)
+def test_no_foreign_exceptions(problem, case):
+    with pytest.raises(minmin.InputError):
+        FOREIGN[case](problem)
+
+
+def test_lists_go_to_the_library_of_what_stands_beside_them():
+    p = Quadratic.random(d_x=4, d_y=3)
+    strict = Quadratic(array_api_strict.asarray(p.H), array_api_strict.asarray(p.b), 4)
+    for r in (minmin.minimize(strict, [0.0] * 4), minmin.minimize(p, array_api_strict.zeros(4), [0.0] * 3)):
+        assert type(r.x) is type(r.y) is type(array_api_strict.zeros(1))
+
+
+def test_convergence_wins_over_a_callback_that_stops(problem):
+    assert minmin.minimize(problem, tol=1e9, callback=lambda record: True).status == "converged"
+    assert minmin.minimize(problem, tol=0, target_value=-1e-9, callback=lambda record: True).status == "converged"
+
+
+def test_a_callback_cannot_spoil_the_run(problem):
+    spoilt = minmin.minimize(problem, callback=lambda record: record.x.fill(0))
+    assert np.array_equal(spoilt.x, minmin.minimize(problem).x)
+
+
+def test_a_failed_run_keeps_its_best_answer(problem):
+    f = as_function(problem)
+    f.grad_x = nan_after(f.grad_x, 300)
+    with pytest.raises(minmin.NonFiniteError) as caught:
+        minmin.minimize(f, method="nag", tol=1e-12)
+    assert caught.value.result.gap_bound == minmin.minimize(problem, method="nag", tol=1e-12, max_grad_x=300).gap_bound
+
+
+def test_plot_without_values():
+    p = Quadratic.random(d_x=4, d_y=3)
+    f = as_function(p)
+    silent = Function(None, f.grad_x, f.grad_y, d_x=4, d_y=3, constants=p.constants)
+    assert all(len(axis.lines) == 1 for axis in minmin.minimize(silent).plot().axes)
+
+
+def test_exchanged_blocks_keep_their_constants():
+    p = Quadratic.random(d_x=4, d_y=3, coupling=1.0)
+    q = Quadratic(p.H, p.b, 4)
+    constants = q.constants
+    assert q.swapped().constants == constants.swapped()
+    assert q.swapped().constants.blocks == ("y", "x")
+
+
+def test_sparse_data_want_numpy_vectors():
     glm = random_glm(np.random.default_rng(0), sparse=True)
     with pytest.raises(minmin.InputError, match=r"X is scipy\.sparse"):
         minmin.minimize(glm, array_api_strict.zeros(glm.d_x, dtype=array_api_strict.float64))

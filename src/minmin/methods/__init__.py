@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from minmin.errors import InputError, near_names
+from minmin.errors import InputError, as_count, near_names
 from minmin.methods.acdm import Acdm
 from minmin.methods.bam import Bam, BamState, XState, YState
 from minmin.methods.base import Answer, Method
@@ -53,9 +53,8 @@ def names() -> list[str]:
 
 def build(name: object, problem: Problem, options: dict[str, Any], seed: int | None) -> tuple[Method, str]:
     """The method of that name with these options, checked against the problem, and why "auto" took it."""
-    if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__") or seed < 0):
-        raise InputError(f"seed = {seed!r} must be a whole number >= 0")
-    if name not in names():
+    draws = 0 if seed is None else as_count(seed, "seed")
+    if not isinstance(name, str) or name not in names():
         raise InputError(f"unknown method {name!r}: {near_names(name, names())}")
     asked = name
     if name == "auto":
@@ -66,7 +65,7 @@ def build(name: object, problem: Problem, options: dict[str, Any], seed: int | N
         if option not in known:
             raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, [*known, *_KEYWORDS])}")
     if "seed" in known:
-        options = {**options, "seed": 0 if seed is None else int(seed)}
+        options = {**options, "seed": draws}
     method = kind(**options)
     method.check(problem)
     if asked == "auto" and isinstance(method, Bam):

@@ -17,7 +17,7 @@ from minmin.methods.base import (
 from minmin.methods.inner import INNER_SOLVERS, InnerSolver, Subproblem
 from minmin.methods.watch import Seen, check_secant
 from minmin.oracle import Evaluation, Problem, Slice
-from minmin.space import Array, Vector, dot, parts_of
+from minmin.space import Array, Vector, norm, parts_of, squared_norm
 
 _FAILURES = 3
 """So many inner solves in a row past T_max, which exact arithmetic rules out, and rounding has won."""
@@ -35,12 +35,16 @@ class XState(NamedTuple):
 
 
 class YState(NamedTuple):
-    """y^k, ȳ^k, the inner solver's memory, and how often in a row it failed, of one part of y."""
+    """y^k, ȳ^k and the inner solver's memory, of one part of y.
+
+    And how often in a row the inner solver failed, and the largest gradient seen so far.
+    """
 
     y: Array
     y_bar: Array
     memory: Any
     failures: int
+    largest_gradient: float
 
 
 class BamState(NamedTuple):
@@ -94,7 +98,7 @@ class Bam(Method):
         outer, cheap = (x, y) if self.outer_block(problem) == "x" else (y, x)
         return BamState(
             XState(outer, outer),
-            tuple(YState(part, part, inner.init(part), 0) for part in parts_of(cheap)),
+            tuple(YState(part, part, inner.init(part), 0, 0.0) for part in parts_of(cheap)),
             Answer(x, y, float("inf")),
             (),
         )
@@ -106,18 +110,19 @@ class Bam(Method):
         p, inner = block_parameters(constants), INNER_SOLVERS[self.inner]
         x_under = extrapolate(p, state.x.x, state.x.x_bar)
         slice_ = oriented.fix(x_under)
-        halves = [y_half(p, inner, part.slice, y) for part, y in zip(slice_.parts, state.y, strict=True)]
+        halves = [y_half(p, inner, part, y) for part, y in zip(slice_.parts, state.y, strict=True)]
         evaluation = slice_.joint([e for _, e in halves])
         x_state = x_half(p, x_under, state.x, evaluation.grad_x)
-        seen = Seen.of(evaluation)
+        seen = Seen.of(evaluation, constants, state.seen)
         for before in state.seen:
             check_secant(constants, before, seen)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x̄, ȳ).
-        gap_bound = oriented.gap_bound(evaluation) - dot(seen.grad_x, seen.grad_x) / (2.0 * constants.L_x)
+        gap_bound = oriented.gap_bound(evaluation) - squared_norm(seen.grad_x) / (2.0 * constants.L_x)
         outer, cheap = x_state.x_bar, evaluation.y
         pair = (cheap, outer) if oriented is not problem else (outer, cheap)
         exhausted = any(y.failures >= _FAILURES for y, _ in halves)
-        return BamState(x_state, tuple(y for y, _ in halves), Answer(*pair, gap_bound, exhausted), (seen,))
+        answer = Answer(*pair, gap_bound, oriented.gap_floor(evaluation), exhausted)
+        return BamState(x_state, tuple(y for y, _ in halves), answer, (seen,))
 
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, self._oriented(problem))
@@ -148,10 +153,12 @@ def y_half(p: BlockParameters, inner: InnerSolver, slice_: Slice, state: YState)
     The returned evaluation is at (x_under, ȳ) and holds ∇ₓf there for the other half.
     """
     y_under = extrapolate(p, state.y, state.y_bar)
-    trial, memory = inner.solve(Subproblem(slice_, y_under, p), state.memory)
+    trial, memory = inner.solve(Subproblem(slice_, y_under, p, state.largest_gradient), state.memory)
     y_bar, grad_y = trial.v, trial.evaluation.grad_y
     y = (state.y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha))
-    return YState(y, y_bar, memory, 0 if trial.accepted else state.failures + 1), trial.evaluation
+    failures = 0 if trial.accepted else state.failures + 1
+    largest_gradient = max(state.largest_gradient, norm(grad_y))
+    return YState(y, y_bar, memory, failures, largest_gradient), trial.evaluation
 
 
 def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector) -> XState:

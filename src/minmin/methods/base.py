@@ -20,6 +20,8 @@ class Answer(NamedTuple):
     x, y : vectors
     gap_bound : float
         Bounds f(x, y) - f* if the problem's constants are right; infinite while nothing is known.
+    gap_floor : float
+        What ``gap_bound`` would be if both gradients were as small as their rounding errors.
     exhausted : bool
         Rounding keeps the method from going on as its theory wants.
     """
@@ -27,6 +29,7 @@ class Answer(NamedTuple):
     x: Vector
     y: Vector
     gap_bound: float
+    gap_floor: float = 0.0
     exhausted: bool = False
 
 
@@ -89,7 +92,7 @@ def require_ability(name: str, problem: Problem, ability: Ability) -> None:
 
 def require_choice(option: str, value: object, known: Any) -> None:
     """Refuse an option whose value is not among the known ones."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise InputError(f"unknown {option} {value!r}: {near_names(value, known)}")
 
 

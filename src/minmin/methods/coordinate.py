@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from minmin.constants import Metric, metric
-from minmin.errors import InputError
+from minmin.errors import as_count
 from minmin.methods.base import Answer, Method, require_constants, require_flag, theory_patience
 from minmin.methods.watch import Seen, check_secant
 from minmin.oracle import Problem
@@ -64,9 +64,8 @@ class CoordinateMethod(Method):
 
     def __post_init__(self) -> None:
         require_flag("rescale", self.rescale)
-        every = self.certify_every
-        if every is not None and (isinstance(every, bool) or not hasattr(every, "__index__") or every < 0):
-            raise InputError(f"certify_every = {every!r} must be a whole number >= 0, or None")
+        if self.certify_every is not None:
+            as_count(self.certify_every, "certify_every")
 
     def check(self, problem: Problem) -> None:
         require_constants(self.name, problem)
@@ -84,16 +83,16 @@ class CoordinateMethod(Method):
         m = metric(constants, self.rescale)
         in_x = uniform(self.seed, state.steps) * m.root_sum < math.sqrt(m.L_x)
         bar, v, ratio = self._advance(problem, m, in_x, state)
-        steps, seen, bound = state.steps + 1, state.seen, math.inf
+        steps, seen, answer = state.steps + 1, state.seen, Answer(bar.x, bar.y, math.inf)
         every = self._period(m)
         if every and steps % every == 0:
             evaluation = problem.fix(bar.x).at(bar.y)
-            bound = problem.gap_bound(evaluation)
-            new = Seen.of(evaluation)
+            answer = Answer(bar.x, bar.y, problem.gap_bound(evaluation), problem.gap_floor(evaluation))
+            new = Seen.of(evaluation, constants, seen)
             for before in seen:
                 check_secant(constants, before, new)
             seen = (new,)
-        return CoordinateState(v, ratio, steps, Answer(bar.x, bar.y, bound), seen)
+        return CoordinateState(v, ratio, steps, answer, seen)
 
     def patience(self, problem: Problem) -> int:
         m = metric(require_constants(self.name, problem), self.rescale)

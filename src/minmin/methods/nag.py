@@ -10,7 +10,7 @@ from minmin.constants import metric
 from minmin.methods.base import Answer, Method, require_constants, require_flag, theory_patience
 from minmin.methods.watch import Seen, check_secant
 from minmin.oracle import Problem
-from minmin.space import Vector, dot
+from minmin.space import Vector, squared_norm
 
 
 class NagState(NamedTuple):
@@ -58,7 +58,7 @@ class Nag(Method):
         assert constants is not None
         m = metric(constants, self.rescale)
         evaluation = problem.fix(state.x_under).at(state.y_under)
-        seen = Seen.of(evaluation)
+        seen = Seen.of(evaluation, constants, state.seen)
         for before in state.seen:
             check_secant(constants, before, seen)
         x_bar = state.x_under - (1.0 / m.smoothness) * seen.grad_x
@@ -66,11 +66,11 @@ class Nag(Method):
         root = math.sqrt(m.smoothness / m.mu)
         momentum = (root - 1.0) / (root + 1.0)
         # The descent lemma carries the bound from z_under to z̄.
-        descent = (dot(seen.grad_x, seen.grad_x) + dot(seen.grad_y, seen.grad_y) / m.weight_y) / (2.0 * m.smoothness)
+        descent = (squared_norm(seen.grad_x) + squared_norm(seen.grad_y) / m.weight_y) / (2.0 * m.smoothness)
         return NagState(
             x_bar + momentum * (x_bar - state.answer.x),
             y_bar + momentum * (y_bar - state.answer.y),
-            Answer(x_bar, y_bar, problem.gap_bound(evaluation) - descent),
+            Answer(x_bar, y_bar, problem.gap_bound(evaluation) - descent, problem.gap_floor(evaluation)),
             (seen,),
         )
 

@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable, Generator
 from itertools import pairwise
 
-from minmin.errors import InputError
+from minmin.errors import InputError, as_count, as_number
 from minmin.space import Array, require_finite
 
 
-@functools.cache
+@functools.lru_cache(maxsize=16)
 def ogm_g_weights(steps: int) -> tuple[float, ...]:
     """θ̃_0, …, θ̃_N: θ̃_N = 1, θ̃_i = (1 + √(1 + 4θ̃_{i+1}²))/2, but with 8 for 4 where i = 0."""
     theta = [1.0]
@@ -112,7 +112,6 @@ def nag_momentum(t: float) -> tuple[float, float]:
 
 def _check(x0: Array, L: float, steps: int) -> None:
     require_finite(x0, "x0")
-    if not 0.0 < L < math.inf:
+    if not 0.0 < as_number(L, "L") < math.inf:
         raise InputError(f"L = {L!r} must be positive and finite")
-    if isinstance(steps, bool) or not hasattr(steps, "__index__") or steps < 0:
-        raise InputError(f"steps = {steps!r} must be a whole number >= 0")
+    as_count(steps, "steps")

@@ -9,23 +9,32 @@ from typing import NamedTuple, NoReturn
 from minmin.constants import Constants
 from minmin.errors import ConstantsError
 from minmin.oracle import Evaluation
-from minmin.space import Vector, dot, machine_eps, norm
+from minmin.space import Vector, dot, norm
 
 _TOLERANCE = 0.01
 """Constants that are off by less than this go unremarked."""
 
 
 class Seen(NamedTuple):
-    """A point and both gradients there, kept to be compared with the next."""
+    """A point and both gradients there, kept to be compared with the next.
+
+    And the rounding errors and the precision of the gradients, and the largest gradient of the run so far.
+    """
 
     x: Vector
     y: Vector
     grad_x: Vector
     grad_y: Vector
+    noise: tuple[float, float]
+    eps: float
+    largest: float
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> Seen:
-        return cls(evaluation.x, evaluation.y, evaluation.grad_x, evaluation.grad_y)
+    def of(cls, evaluation: Evaluation, constants: Constants, before: tuple[Seen, ...]) -> Seen:
+        grad_x, grad_y = evaluation.grad_x, evaluation.grad_y
+        largest = max([norm(grad_x) + norm(grad_y), *(seen.largest for seen in before)])
+        noise = evaluation.gradient_noise(constants)
+        return cls(evaluation.x, evaluation.y, grad_x, grad_y, noise, evaluation.eps, largest)
 
 
 def check_secant(constants: Constants, old: Seen, new: Seen) -> None:
@@ -41,8 +50,10 @@ def check_secant(constants: Constants, old: Seen, new: Seen) -> None:
     least = (1 - _TOLERANCE) * (constants.mu_x * size_x + constants.mu_y * size_y)
     if least <= seen_x + seen_y <= most:
         return
-    slack_x, slack_y = constants.gradient_rounding(machine_eps(dx), norm(new.x), norm(new.y))
-    noise = 4.0 * (slack_x * size_x**0.5 + slack_y * size_y**0.5)
+    change = constants.L_x * math.sqrt(size_x) + constants.L_y * math.sqrt(size_y)
+    if _is_lost_in_noise(change, new.largest, new.eps):
+        return
+    noise = 4.0 * (new.noise[0] * math.sqrt(size_x) + new.noise[1] * math.sqrt(size_y))
     curvatures = (seen_x / size_x if size_x else math.nan, seen_y / size_y if size_y else math.nan)
     if seen_x + seen_y - noise > most:
         in_y = size_x == 0.0 or curvatures[1] * constants.L_x > curvatures[0] * constants.L_y
@@ -52,19 +63,27 @@ def check_secant(constants: Constants, old: Seen, new: Seen) -> None:
         _report("mu", constants, in_y, curvatures[in_y], or_other=size_x > 0.0)
 
 
-def check_y_secant(constants: Constants, seen: float, size: float, noise: Callable[[], float]) -> None:
+def check_y_secant(
+    constants: Constants, seen: float, size: float, largest: float, eps: float, noise: Callable[[], float]
+) -> None:
     """The same between two points with one x: μ_y|dy|² <= <d∇ᵧf, dy> = ``seen`` <= L_y|dy|².
 
-    ``noise()`` is the rounding error to expect in ∇ᵧf, asked for only where it matters.
+    ``largest`` is the largest ∇ᵧf of the run, and ``noise()`` the rounding error to expect in it, asked for only
+    where it matters.
     """
     most, least = (1 + _TOLERANCE) * constants.L_y * size, (1 - _TOLERANCE) * constants.mu_y * size
-    if least <= seen <= most:
+    if least <= seen <= most or _is_lost_in_noise(constants.L_y * math.sqrt(size), largest, eps):
         return
-    slack = 4.0 * noise() * size**0.5
+    slack = 4.0 * noise() * math.sqrt(size)
     if seen - slack > most:
         _report("L", constants, True, seen / size)
     if seen + slack < least:
         _report("mu", constants, True, seen / size)
+
+
+def _is_lost_in_noise(change: float, largest: float, eps: float) -> bool:
+    """A change of gradient this small beside the run's largest may be rounding of terms that nobody knows of."""
+    return change < math.sqrt(eps) * largest
 
 
 def _report(kind: str, constants: Constants, in_y: bool, observed: float, or_other: bool = False) -> NoReturn:

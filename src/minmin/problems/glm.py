@@ -12,13 +12,14 @@ import scipy.sparse
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from minmin.constants import Constants
-from minmin.errors import InputError, near_names
-from minmin.oracle import Ability, Evaluation, Problem, Slice
+from minmin.errors import InputError, as_number, near_names
+from minmin.oracle import Ability, Evaluation, Problem, Slice, checked_constants
 from minmin.problems.losses import LOSSES
 from minmin.problems.spectrum import (
     EXACT_UP_TO,
     Matrix,
     cheapest,
+    convexity_frontier,
     gram,
     norm_pairs,
     smoothness_frontier,
@@ -38,7 +39,7 @@ class GLM(Problem):
     X, Y : arrays, or scipy.sparse of any format
         The design of the expensive and of the cheap block.
     target : array of shape (n,)
-        logistic: labels in {-1, 1} or {0, 1}; squared: real; poisson: counts.
+        logistic: labels in {-1, 1} or {0, 1}; squared: real; poisson: counts, or any numbers >= 0.
     loss : {"logistic", "squared", "poisson"}
         squared is ½(margin - target)²; poisson is exp(margin) - target·margin.
     alpha_x, alpha_y : float
@@ -66,7 +67,7 @@ class GLM(Problem):
         sample_weight: Any = None,
         constants: Constants | None = None,
     ):
-        if loss not in LOSSES:
+        if not isinstance(loss, str) or loss not in LOSSES:
             raise InputError(f"unknown loss {loss!r}: {near_names(loss, LOSSES)}")
         self.loss = LOSSES[loss]
         self.alpha_x = _checked_penalty(alpha_x, "alpha_x")
@@ -79,8 +80,8 @@ class GLM(Problem):
             raise InputError(f"X has {rows} rows and Y {self.Y.shape[0]}; they must describe the same samples")
         self.target = self.loss.check(_checked_column(target, "target", rows, vectors))
         self.weights = _normalised(sample_weight, rows, vectors)
-        self._given = constants
-        self._X_T, self._Y_T = _transposed(self.X), _transposed(self.Y)
+        self._given = checked_constants(constants)
+        self._X_T, self._Y_T = self.X.T, self.Y.T
 
     @cached_property
     def constants(self) -> Constants:
@@ -88,20 +89,31 @@ class GLM(Problem):
             return self._given
         if math.isinf(self.loss.max_curvature):
             return Constants(math.inf, math.inf, self.alpha_x, self.alpha_y, "proved")
-        L_x, L_y, mu_x, mu_y = cheapest(self._smoothness_pairs(), [(self.alpha_x, self.alpha_y)])
+        L_x, L_y, mu_x, mu_y = cheapest(*self._valid_pairs())
         return Constants(L_x, L_y, mu_x, mu_y, "proved")
 
-    def _smoothness_pairs(self) -> list[tuple[float, float]]:
-        """Valid (L_x, L_y): H ⪯ sup ℓ'' · [X Y]ᵀ diag(w) [X Y] + diag(alpha)."""
+    def _valid_pairs(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+        """Valid (L_x, L_y) and (mu_x, mu_y).
+
+        inf ℓ'' · G ⪯ H - diag(alpha) ⪯ sup ℓ'' · G with the Gram matrix G = [X Y]ᵀ diag(w) [X Y].
+        """
         X, Y = _plain(self.X), _plain(self.Y)
-        weights = self.loss.max_curvature * to_numpy(self.weights).astype(np.float64)
+        weights = to_numpy(self.weights).astype(np.float64)
+        most, least = self.loss.max_curvature, self.loss.min_curvature
+        convexity = [(0.0, 0.0)]
         if self.d_x + self.d_y <= EXACT_UP_TO:
             cross = gram(X, weights, Y)
-            pairs = smoothness_frontier(np.block([[gram(X, weights), cross], [cross.T, gram(Y, weights)]]), self.d_x)
+            G = np.block([[gram(X, weights), cross], [cross.T, gram(Y, weights)]])
+            smoothness = smoothness_frontier(most * G, self.d_x)
+            if least > 0.0:
+                convexity = [*convexity, *convexity_frontier(least * G, self.d_x)]
         else:
-            pairs = norm_pairs(squared_norm(X, weights), squared_norm(Y, weights))
-        tiny = float(np.finfo(np.float64).tiny)
-        return [(max(L_x, tiny) + self.alpha_x, max(L_y, tiny) + self.alpha_y) for L_x, L_y in pairs]
+            smoothness = norm_pairs(most * squared_norm(X, weights), most * squared_norm(Y, weights))
+        tiny = float(np.finfo(np.float64).tiny)  # data that are zero have no L > 0 of their own
+        return (
+            [(max(L_x, tiny) + self.alpha_x, max(L_y, tiny) + self.alpha_y) for L_x, L_y in smoothness],
+            [(mu_x + self.alpha_x, mu_y + self.alpha_y) for mu_x, mu_y in convexity],
+        )
 
     @property
     def model(self) -> Array:
@@ -114,7 +126,8 @@ class GLM(Problem):
     def _exchanged(self) -> GLM:
         twin = self._with(self.Y, self.X, self.target, self.weights)
         twin.alpha_x, twin.alpha_y = self.alpha_y, self.alpha_x
-        twin._given = None if self._given is None else self._given.swapped()
+        known = self.__dict__.get("constants", self._given)
+        twin._given = None if known is None else known.swapped()
         return twin.counted(self._tally.swapped())
 
     def matching(self, model: Array) -> GLM:
@@ -138,7 +151,7 @@ class GLM(Problem):
         twin = self.counted(self._tally)
         twin.__dict__.pop("constants", None)
         twin.X, twin.Y, twin.target, twin.weights = X, Y, target, weights
-        twin._X_T, twin._Y_T = _transposed(X), _transposed(Y)
+        twin._X_T, twin._Y_T = X.T, Y.T
         twin.d_x, twin.d_y = X.shape[1], Y.shape[1]
         return twin
 
@@ -164,7 +177,7 @@ class _GLMSlice(Slice):
 
 
 class _GLMEvaluation(Evaluation):
-    __slots__ = ("_problem", "_residual", "_shared", "_slice", "margins")
+    __slots__ = ("_problem", "_shared", "_slice", "_slope", "margins")
 
     def __init__(self, slice_: _GLMSlice, y: Array, margins: Array, problem: GLM):
         super().__init__(slice_.x, y, problem._tally)
@@ -172,15 +185,19 @@ class _GLMEvaluation(Evaluation):
         self._problem = problem
         self.margins = margins
         self._shared = problem.loss.prepare(margins, problem.target)
-        self._residual: Array | None = None
+        self._slope: Array | None = None
 
     @property
-    def residual(self) -> Array:
-        """The derivative of the mean loss with respect to every margin."""
-        if self._residual is None:
-            p = self._problem
-            self._residual = p.weights * p.loss.slope(self.margins, p.target, self._shared)
-        return self._residual
+    def slope(self) -> Array:
+        """The derivative of every sample's loss with respect to its margin."""
+        if self._slope is None:
+            self._slope = self._problem.loss.slope(self.margins, self._problem.target, self._shared)
+        return self._slope
+
+    def _other_terms(self) -> float:
+        """|√w ℓ'| in units of sup ℓ'': what Xᵀ(w ℓ') sums may be large though the sum is small."""
+        curvature = self._problem.loss.max_curvature
+        return math.sqrt(dot(self._problem.weights * self.slope, self.slope) / curvature)
 
     def _compute_value(self) -> float:
         p = self._problem
@@ -189,11 +206,11 @@ class _GLMEvaluation(Evaluation):
 
     def _compute_grad_x(self) -> Array:
         self._tally.add("passes")
-        return self._problem._X_T @ self.residual + self._problem.alpha_x * self.x
+        return self._problem._X_T @ (self._problem.weights * self.slope) + self._problem.alpha_x * self.x
 
     def _compute_grad_y(self) -> Array:
         self._tally.add("passes_y")
-        return self._problem._Y_T @ self.residual + self._problem.alpha_y * self.y
+        return self._problem._Y_T @ (self._problem.weights * self.slope) + self._problem.alpha_y * self.y
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
@@ -206,10 +223,7 @@ class _GLMEvaluation(Evaluation):
 
 
 def _checked_penalty(alpha: Any, name: str) -> float:
-    try:
-        number = float(alpha)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {alpha!r}") from None
+    number = as_number(alpha, name)
     if not 0.0 <= number < math.inf:
         raise InputError(f"{name} = {number} must be finite and not negative")
     return number
@@ -219,6 +233,8 @@ def _checked_design(matrix: Any, name: str) -> Any:
     """A design as CSR or as a dense floating array."""
     if scipy.sparse.issparse(matrix):
         csr = scipy.sparse.csr_array(matrix)
+        if csr.dtype.kind not in "fiub":
+            raise InputError(f"{name} has dtype {csr.dtype}; give real numbers")
         if csr.dtype not in (np.float32, np.float64):
             csr = csr.astype(np.float64)
         require_finite(csr.data, f"the stored values of {name}")
@@ -280,10 +296,6 @@ def _normalised(sample_weight: Any, rows: int, model: Array) -> Array:
 
 def _stored_arrays(design: Any) -> tuple[Any, ...]:
     return (design.data, design.indices, design.indptr) if scipy.sparse.issparse(design) else (design,)
-
-
-def _transposed(design: Any) -> Any:
-    return design.T
 
 
 def _design_like(design: Any, model: Array, name: str) -> Any:

@@ -21,6 +21,8 @@ class Loss(ABC):
     name: str
     max_curvature: float
     """sup ℓ''."""
+    min_curvature: float = 0.0
+    """inf ℓ''."""
 
     @abstractmethod
     def check(self, target: Array) -> Array:
@@ -79,6 +81,7 @@ class Squared(Loss):
 
     name = "squared"
     max_curvature = 1.0
+    min_curvature = 1.0
 
     def check(self, target: Array) -> Array:
         return target

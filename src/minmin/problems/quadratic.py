@@ -10,8 +10,8 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from minmin.constants import Constants
-from minmin.errors import InputError
-from minmin.oracle import Ability, Evaluation, Problem, Slice, positive_size
+from minmin.errors import InputError, as_count, as_number
+from minmin.oracle import Ability, Evaluation, Problem, Slice, checked_constants, positive_size
 from minmin.problems.spectrum import cheapest, convexity_frontier, smoothness_frontier
 from minmin.space import Array, as_real, dot, like, require_finite, same_kind, to_numpy
 
@@ -39,7 +39,7 @@ class Quadratic(Problem):
         self._check(d_x)
         self.d_x = int(d_x)
         self.d_y = self.b.shape[0] - self.d_x
-        self._given = constants
+        self._given = checked_constants(constants)
 
     def _check(self, d_x: Any) -> None:
         if self.b.ndim != 1 or tuple(self.H.shape) != (self.b.shape[0],) * 2:
@@ -68,7 +68,8 @@ class Quadratic(Problem):
             least = np.linalg.eigvalsh(H)[0]
             raise InputError(f"H has the eigenvalue {least:g}: f is not convex and has no minimum")
         L_x, L_y, mu_x, mu_y = cheapest(smoothness_frontier(H, self.d_x), convex)
-        return Constants(L_x, L_y, mu_x, mu_y, "proved")
+        tiny = float(np.finfo(np.float64).tiny)  # H = 0 has no L > 0 of its own
+        return Constants(max(L_x, tiny), max(L_y, tiny), mu_x, mu_y, "proved")
 
     @property
     def model(self) -> Array:
@@ -82,8 +83,8 @@ class Quadratic(Problem):
         place = {"device": device(self.H)}
         order = xp.concat([xp.arange(self.d_x, self.d_x + self.d_y, **place), xp.arange(self.d_x, **place)])
         H = xp.take(xp.take(self.H, order, axis=0), order, axis=1)
-        given = None if self._given is None else self._given.swapped()
-        twin = Quadratic(H, xp.take(self.b, order), self.d_y, given)
+        known = self.__dict__.get("constants", self._given)
+        twin = Quadratic(H, xp.take(self.b, order), self.d_y, None if known is None else known.swapped())
         return twin.counted(self._tally.swapped())
 
     def matching(self, model: Array) -> Quadratic:
@@ -121,10 +122,10 @@ class Quadratic(Problem):
         """
         positive_size(d_x, "d_x")
         positive_size(d_y, "d_y")
-        if not 0.0 <= coupling <= 1.0:
+        if not 0.0 <= as_number(coupling, "coupling") <= 1.0:
             raise InputError(f"coupling = {coupling} must lie between 0 (block-diagonal) and 1")
         constants = Constants(L_x, L_y, mu_x, mu_y, "proved")
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(as_count(seed, "seed"))
         S = np.zeros((d_x + d_y, d_x + d_y))
         S[:d_x, :d_x] = _random_contraction(rng, d_x)
         S[d_x:, d_x:] = _random_contraction(rng, d_y)

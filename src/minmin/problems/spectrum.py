@@ -72,6 +72,10 @@ def largest_of(symmetric: Matrix) -> float:
     return float(value) + rounding_margin(symmetric)
 
 
+def least_of(symmetric: Matrix) -> float:
+    return float(scipy.linalg.eigvalsh(symmetric, subset_by_index=[0, 0])[0])
+
+
 def guessed_cost(kappa_x: float, kappa_y: float) -> float:
     """BAM's cost up to a factor, by the paper's bounds: √κ_x of ∇ₓ and max(√κ_x, √κ_y) of ∇ᵧ."""
     return _EXPENSIVE * math.sqrt(kappa_x) + math.sqrt(max(kappa_x, kappa_y))
@@ -87,7 +91,7 @@ def cheapest(pairs_L: Iterable[tuple[float, float]], pairs_mu: Iterable[tuple[fl
 
 
 def _ratio(L: float, mu: float) -> float:
-    return L / max(mu, 1e-14 * L)
+    return L / max(mu, 1e-14 * L) if L > 0.0 else 1.0
 
 
 def norm_pairs(norm_x: float, norm_y: float) -> list[tuple[float, float]]:
@@ -104,41 +108,59 @@ def smoothness_frontier(H: Matrix, d_x: int) -> list[tuple[float, float]]:
     For L_x above the largest eigenvalue of H_xx the least L_y is the largest eigenvalue of
     H_yy + H_yx (L_x - H_xx)⁻¹ H_xy (a Schur complement).
     """
-    eigenvalues, coupling, H_yy, margin = _reduced(H, d_x)
-    top = max(float(eigenvalues[-1]), 0.0) + margin
-    if not coupling.any():
-        return [(max(top, margin), max(largest_of(H_yy), margin))]
-    scale = top + largest_of(H_yy)
-    return [
-        (L_x, largest_of(H_yy + (coupling / (L_x - eigenvalues)) @ coupling.T) + margin)
-        for L_x in (top + scale * np.geomspace(1e-4, 1e1, 41)).tolist()
-    ]
+    blocks = _Blocks(H, d_x)
+    top = max(float(blocks.eigenvalues[-1]), 0.0) + blocks.margin
+    if not blocks.coupling.any():
+        return [blocks.in_original_units(top, max(largest_of(blocks.H_yy), blocks.margin))]
+    pairs = []
+    for L_x in (top + 2.0 * np.geomspace(1e-4, 1e1, 41)).tolist():
+        complement = blocks.coupling / (L_x - blocks.eigenvalues - blocks.margin)
+        L_y = largest_of(blocks.H_yy + complement @ blocks.coupling.T) + blocks.margin
+        pairs.append(blocks.in_original_units(_RAISED * L_x, _RAISED * L_y))
+    return pairs
 
 
 def convexity_frontier(H: Matrix, d_x: int) -> list[tuple[float, float]]:
     """The exact frontier of diag(mu_x, mu_y) ⪯ H, at some points; empty where H is not positive semidefinite."""
-    least = float(scipy.linalg.eigvalsh(H, subset_by_index=[0, 0])[0])
-    margin = rounding_margin(H)
+    blocks = _Blocks(H, d_x)
+    least, margin = least_of(blocks.H), blocks.margin
     if least < -margin:
         return []
     if least <= margin:
         return [(0.0, 0.0)]
-    eigenvalues, coupling, H_yy, _ = _reduced(H, d_x)
-    if not coupling.any():
-        least_y = float(scipy.linalg.eigvalsh(H_yy, subset_by_index=[0, 0])[0])
-        return [(float(eigenvalues[0]) - margin, max(least_y - margin, 0.0))]
-    schur = H[:d_x, :d_x] - H[:d_x, d_x:] @ np.linalg.solve(H_yy, H[d_x:, :d_x])
-    limit = float(scipy.linalg.eigvalsh(schur, subset_by_index=[0, 0])[0])
-    pairs = [(least - margin, least - margin)]
-    for mu_x in (limit * np.linspace(0.02, 0.98, 49)).tolist():
-        remainder = H_yy - (coupling / (eigenvalues - mu_x)) @ coupling.T
-        mu_y = float(scipy.linalg.eigvalsh(remainder, subset_by_index=[0, 0])[0])
-        if mu_x > margin and mu_y > margin:
-            pairs.append((mu_x - margin, mu_y - margin))
+    if not blocks.coupling.any():
+        least_x, least_y = float(blocks.eigenvalues[0]) - margin, least_of(blocks.H_yy) - margin
+        return [blocks.in_original_units(max(least_x, 0.0), max(least_y, 0.0))]
+    schur = blocks.H[:d_x, :d_x] - blocks.H[:d_x, d_x:] @ np.linalg.solve(blocks.H_yy, blocks.H[d_x:, :d_x])
+    pairs = [blocks.in_original_units(least - margin, least - margin)]
+    for mu_x in (least_of(schur) * np.linspace(0.02, 0.98, 49)).tolist():
+        complement = blocks.coupling / (blocks.eigenvalues - mu_x - margin)
+        mu_y = least_of(blocks.H_yy - complement @ blocks.coupling.T) - margin
+        if mu_x > margin and mu_y > 0.0:
+            pairs.append(blocks.in_original_units((mu_x - margin) / _RAISED, mu_y / _RAISED))
     return pairs
 
 
-def _reduced(H: Matrix, d_x: int) -> tuple[Matrix, Matrix, Matrix, float]:
-    """H_xx's eigenvalues, H_yx in its eigenvectors, H_yy, and a rounding margin."""
-    eigenvalues, vectors = scipy.linalg.eigh(H[:d_x, :d_x])
-    return eigenvalues, H[d_x:, :d_x] @ vectors, H[d_x:, d_x:], rounding_margin(H)
+_RAISED = 1.0 + 1e-12
+"""Pairs on the frontier are moved off it by this, so that they hold in exact arithmetic too."""
+
+
+class _Blocks:
+    """H with both diagonal blocks scaled to norm one, in the eigenvectors of the first."""
+
+    def __init__(self, H: Matrix, d_x: int):
+        self.scales = [_unit_or_norm(H[:d_x, :d_x]), _unit_or_norm(H[d_x:, d_x:])]
+        roots = np.sqrt(np.repeat(self.scales, [d_x, H.shape[0] - d_x]))
+        self.H = H / roots / roots[:, None]
+        self.eigenvalues, vectors = scipy.linalg.eigh(self.H[:d_x, :d_x])
+        self.coupling = self.H[d_x:, :d_x] @ vectors
+        self.H_yy = self.H[d_x:, d_x:]
+        self.margin = rounding_margin(self.H)
+
+    def in_original_units(self, for_x: float, for_y: float) -> tuple[float, float]:
+        return self.scales[0] * for_x, self.scales[1] * for_y
+
+
+def _unit_or_norm(block: Matrix) -> float:
+    size = float(np.linalg.norm(block, 2))
+    return size if size > 0.0 else 1.0

@@ -11,7 +11,6 @@ from minmin.methods.curvature import Pairs, inverse_times, remember
 from minmin.methods.inner.base import InnerSolver, Offset
 from minmin.methods.inner.nag import descend
 from minmin.methods.inner.subproblem import Subproblem, Trial, better
-from minmin.methods.watch import check_y_secant
 from minmin.oracle import Ability
 from minmin.space import Array, dot
 
@@ -47,7 +46,7 @@ class _Curved(InnerSolver):
                 spent += 1
                 change = new.gradient - trial.gradient
                 product = dot(step, change)
-                self._watch(problem, new, product, dot(step, step))
+                problem.watch(new, product, dot(step, step))
                 memory = self._learn(memory, step, change, product)
                 end_slope = slope + product
                 if new.accepted or end_slope <= -_OVERSHOT * slope or spent > problem.most_steps:
@@ -58,10 +57,6 @@ class _Curved(InnerSolver):
         if not trial.accepted:
             trial = better(trial, descend(problem, problem.center))
         return trial, memory._replace(offset=trial.v - problem.center)
-
-    def _watch(self, problem: Subproblem, new: Trial, product: float, size: float) -> None:
-        seen = product - size / problem.lam
-        check_y_secant(problem.constants, seen, size, lambda: problem.gradient_noise(new.distance))
 
 
 class LbfgsMemory(NamedTuple):

@@ -6,7 +6,6 @@ import math
 
 from minmin.methods.inner.base import InnerSolver, Offset
 from minmin.methods.inner.subproblem import Subproblem, Trial, better
-from minmin.methods.watch import check_y_secant
 from minmin.space import Array, dot
 
 
@@ -14,7 +13,7 @@ class NagInner(InnerSolver):
     """Nesterov's method with constant momentum on A (Nesterov 2018, scheme 2.2.22).
 
     Started from the last offset, and from the centre if that took longer than T_max; the restart
-    succeeds within T_max in exact arithmetic, so an outer step costs at most 2 T_max gradients.
+    succeeds within T_max in exact arithmetic, so an outer step costs at most 2 T_max + 2 gradients.
     """
 
     name = "nag"
@@ -30,7 +29,7 @@ class NagInner(InnerSolver):
 
 
 def descend(problem: Subproblem, start: Array) -> Trial:
-    """Up to T_max + 1 steps of accelerated gradient; the first accepted trial, or the best."""
+    """T_max steps of accelerated gradient at most; the first accepted trial, or the best."""
     root = math.sqrt(problem.smoothness / problem.convexity)
     momentum = (root - 1.0) / (root + 1.0)
     trial = best = problem.at(start)
@@ -47,9 +46,6 @@ def descend(problem: Subproblem, start: Array) -> Trial:
 
 
 def watch(problem: Subproblem, old: Trial, new: Trial) -> None:
-    """See whether L_y and mu_y hold between two trials; ∇A differs from ∇ᵧf by a known term."""
+    """See whether the constants hold between two trials."""
     step = new.v - old.v
-    size = dot(step, step)
-    if size > 0.0:
-        seen = dot(new.gradient - old.gradient, step) - size / problem.lam
-        check_y_secant(problem.constants, seen, size, lambda: problem.gradient_noise(new.distance))
+    problem.watch(new, dot(new.gradient - old.gradient, step), dot(step, step))

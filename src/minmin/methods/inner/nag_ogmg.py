@@ -59,5 +59,6 @@ def attempt(problem: Subproblem, half: int) -> Trial:
     for _ in range(half):
         if trial.accepted:
             return trial
-        trial = problem.at(points.send(trial.gradient))
+        trial, last = problem.at(points.send(trial.gradient)), trial
+        watch(problem, last, trial)
     return trial

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from minmin.constants import BlockParameters
 from minmin.errors import NonFiniteError
+from minmin.methods.watch import check_y_secant
 from minmin.oracle import Evaluation, Slice
-from minmin.space import Array, machine_eps, norm
+from minmin.space import Array, norm
 
 
 class Trial(NamedTuple):
@@ -48,20 +49,23 @@ class Subproblem:
     center : array
         y_under.
     parameters : BlockParameters
+    largest_gradient : float
+        The largest ∇ᵧf of the run so far.
     """
 
-    def __init__(self, slice_: Slice, center: Array, parameters: BlockParameters):
+    def __init__(self, slice_: Slice, center: Array, parameters: BlockParameters, largest_gradient: float = 0.0):
         self.slice = slice_
         self.center = center
         self.lam = parameters.lam
         self.constants = parameters.constants
         self.smoothness = self.constants.L_y + 1.0 / self.lam
         self.convexity = self.constants.mu_y + 1.0 / self.lam
+        self.largest_gradient = largest_gradient
 
     @cached_property
-    def _scale(self) -> tuple[float, float, float]:
-        """Machine epsilon, |x_under| and |y_under|."""
-        return machine_eps(self.center), norm(self.slice.x), norm(self.center)
+    def _norms(self) -> tuple[float, float]:
+        """|x_under| and |y_under|."""
+        return norm(self.slice.x), norm(self.center)
 
     @cached_property
     def most_steps(self) -> int:
@@ -73,11 +77,11 @@ class Subproblem:
         bound = math.sqrt(kappa) * math.log(8.0 * kappa * (self.lam * self.smoothness) ** 2)
         return max(2, math.ceil(bound))
 
-    def gradient_noise(self, distance: float) -> float:
-        """Rounding error to expect in ∇A at this distance from the centre."""
-        eps, x_norm, center_norm = self._scale
-        _, slack = self.constants.gradient_rounding(eps, x_norm, center_norm + distance)
-        return slack + 4.0 * eps * (2.0 * center_norm + distance) / self.lam
+    def gradient_noise(self, evaluation: Evaluation, distance: float) -> float:
+        """Rounding error to expect in ∇A there, at this distance from the centre."""
+        x_norm, center_norm = self._norms
+        _, noise = evaluation.gradient_noise(self.constants, x_norm)
+        return noise + 4.0 * evaluation.eps * (2.0 * center_norm + distance) / self.lam
 
     def at(self, v: Array) -> Trial:
         """Compute one gradient, and test the condition with it."""
@@ -87,8 +91,24 @@ class Subproblem:
         residual, distance = norm(gradient), norm(shift)
         if not residual < math.inf:
             raise NonFiniteError("∇ᵧf is NaN or infinite; is f defined and finite around the start?")
-        accepted = residual * self.lam <= distance or residual <= self.gradient_noise(distance)
+        accepted = residual * self.lam <= distance or residual <= self.gradient_noise(evaluation, distance)
         return Trial(v, evaluation, gradient, residual, distance, accepted)
+
+    def watch(self, new: Trial, product: float, size: float) -> None:
+        """See whether L_y and mu_y hold over a step to ``new``.
+
+        ``product`` is that of the step and the change of ∇A, which differs from ∇ᵧf by a known term, and ``size`` is
+        the step's squared length.
+        """
+        largest = max(self.largest_gradient, norm(new.evaluation.grad_y))
+        check_y_secant(
+            self.constants,
+            product - size / self.lam,
+            size,
+            largest,
+            new.evaluation.eps,
+            lambda: self.gradient_noise(new.evaluation, new.distance),
+        )
 
 
 def better(first: Trial, second: Trial) -> Trial:
