@@ -20,6 +20,7 @@ lint: $(READY)
 bench: $(READY)  ## ratios of time, measured in one run
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/inner_step.py
+	$(BIN)/python benchmarks/checkpoint_cost.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -19,6 +19,8 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "bam, inner='nag-ogmg' (the paper's)": ("bam", {"inner": "nag-ogmg"}),
     "nag": ("nag", {}),
     "nag, rescale=True": ("nag", {"rescale": True}),
+    "acdm, rescale=True": ("acdm", {"rescale": True}),
+    "lincoupling, rescale=True": ("lincoupling", {"rescale": True}),
 }
 
 
@@ -79,7 +81,9 @@ def main() -> None:
     for alpha_y in (0.002, 0.0001):
         problem = click_model(alpha_y)
         c = problem.constants
-        title = f"Logistic regression on a1a: κ_x = {c.kappa_x:.0f}, κ_y = {c.kappa_y:.0f} (proved constants)"
+        title = (
+            f"Logistic regression on a1a, alpha_y = {alpha_y}: κ_x = {c.kappa_x:.0f}, κ_y = {c.kappa_y:.0f} (proved)"
+        )
         show(title, solve_all(problem))
     if arguments.picture is not None:
         draw(quadratic, arguments.picture)

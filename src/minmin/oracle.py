@@ -94,7 +94,7 @@ UNCOUNTED: Tally = _Ignored()
 class Evaluation(ABC):
     """f at one point (x, y): each quantity is computed on first use, counted then, and kept."""
 
-    __slots__ = ("_grad_x", "_grad_y", "_noise", "_tally", "_value", "x", "y")
+    __slots__ = ("_grad_x", "_grad_x_norm", "_grad_y", "_grad_y_norm", "_noise", "_tally", "_value", "x", "y")
 
     def __init__(self, x: Vector, y: Vector, tally: Tally):
         self.x = x
@@ -103,6 +103,8 @@ class Evaluation(ABC):
         self._value: float | None = None
         self._grad_x: Vector | None = None
         self._grad_y: Vector | None = None
+        self._grad_x_norm: float | None = None
+        self._grad_y_norm: float | None = None
         self._noise: tuple[float, float] | None = None
 
     @property
@@ -128,6 +130,20 @@ class Evaluation(ABC):
             self._tally.add("grad_y")
             self._grad_y = self._compute_grad_y()
         return self._grad_y
+
+    @property
+    def grad_x_norm(self) -> float:
+        """|∇ₓf|."""
+        if self._grad_x_norm is None:
+            self._grad_x_norm = norm(self.grad_x)
+        return self._grad_x_norm
+
+    @property
+    def grad_y_norm(self) -> float:
+        """|∇ᵧf|."""
+        if self._grad_y_norm is None:
+            self._grad_y_norm = norm(self.grad_y)
+        return self._grad_y_norm
 
     @property
     def eps(self) -> float:
@@ -247,7 +263,7 @@ class Problem(ABC):
         if constants is None:
             return math.inf
         noise_x, noise_y = evaluation.gradient_noise(constants)
-        norm_x, norm_y = norm(evaluation.grad_x), norm(evaluation.grad_y)
+        norm_x, norm_y = evaluation.grad_x_norm, evaluation.grad_y_norm
         if not norm_x + norm_y < math.inf:
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
         return constants.gap_bound(norm_x + noise_x, norm_y + noise_y, evaluation.eps)

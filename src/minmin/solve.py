@@ -22,7 +22,7 @@ from minmin.methods import STATE_TYPES, Answer, Method, build
 from minmin.oracle import Ability, Problem, Tally
 from minmin.progress import Progress
 from minmin.result import History, Record, Result, Status
-from minmin.space import dtype_name, first_array, own_copy, squared_norm
+from minmin.space import dtype_name, first_array, norm, own_copy, square
 from minmin.stops import BudgetedTally, BudgetSpent, Clock, Stops
 
 
@@ -325,7 +325,7 @@ class _Run:
         """No value of f may lie below what a bound, of any time, proved to be the minimum."""
         if self.constants is None:
             return
-        terms = self.constants.L_x * squared_norm(record.x) + self.constants.L_y * squared_norm(record.y)
+        terms = self.constants.L_x * square(norm(record.x)) + self.constants.L_y * square(norm(record.y))
         rounding = _VALUE_PRECISION * (abs(record.value) + terms)
         self.lower_bound = max(self.lower_bound, record.value - record.gap_bound - rounding)
         self.lowest_value = min(self.lowest_value, record.value + rounding)

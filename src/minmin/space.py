@@ -91,10 +91,9 @@ def norm(a: Vector) -> float:
     return math.sqrt(float(scaled @ scaled)) * (largest if largest > 1e-30 else 1e-30)
 
 
-def squared_norm(a: Vector) -> float:
-    """The norm's square, in double precision whatever the dtype; infinite where it overflows."""
-    size = norm(a)
-    return size * size
+def square(number: float) -> float:
+    """A number's square; infinite where it overflows (where ``**`` would raise)."""
+    return number * number
 
 
 def _largest(array: Array) -> float:
@@ -114,9 +113,15 @@ def parts_of(vector: Vector) -> tuple[Array, ...]:
 
 def machine_eps(vector: Vector) -> float:
     """The spacing of floats next to 1 in the vector's dtype."""
-    return _EPS[dtype_name(first_array(vector))]
+    dtype = first_array(vector).dtype
+    key = type(dtype), dtype  # libraries' dtypes do not compare with each other's
+    eps = _KNOWN_EPS.get(key)
+    if eps is None:
+        eps = _KNOWN_EPS[key] = _EPS[dtype_name(first_array(vector))]
+    return eps
 
 
+_KNOWN_EPS: dict[tuple[type, Any], float] = {}
 _EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
 
 

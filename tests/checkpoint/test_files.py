@@ -178,9 +178,9 @@ CHILD = textwrap.dedent("""
     import numpy as np, minmin
     from minmin import checkpoint
     checkpoint._SHARE = 1e9  # write after every iteration
-    problem = minmin.problems.Quadratic.random(d_x=20, d_y=5, L_x=500.0, L_y=5000.0, coupling=1.0)
+    problem = minmin.problems.Quadratic.random(d_x=20, d_y=5, L_x=50.0, L_y=500.0, coupling=1.0)
     def slow(record):
-        time.sleep(0.002)
+        time.sleep(0.003)
     print("ready", flush=True)
     r = minmin.minimize(problem, method=sys.argv[2], tol=1e-9, callback=slow, checkpoint=sys.argv[1])
     np.savez(sys.argv[1] + ".answer", x=r.x, y=r.y, calls=sorted(r.calls.items()), **{c: r.history[c] for c in

@@ -17,7 +17,7 @@ from minmin.methods.base import (
 from minmin.methods.inner import INNER_SOLVERS, InnerSolver, Subproblem
 from minmin.methods.watch import Seen, check_secant
 from minmin.oracle import Evaluation, Problem, Slice
-from minmin.space import Array, Vector, norm, parts_of, squared_norm
+from minmin.space import Array, Vector, parts_of, square
 
 _FAILURES = 3
 """So many inner solves in a row past T_max, which exact arithmetic rules out, and rounding has won."""
@@ -117,7 +117,7 @@ class Bam(Method):
         for before in state.seen:
             check_secant(constants, before, seen)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x̄, ȳ).
-        gap_bound = oriented.gap_bound(evaluation) - squared_norm(seen.grad_x) / (2.0 * constants.L_x)
+        gap_bound = oriented.gap_bound(evaluation) - square(evaluation.grad_x_norm) / (2.0 * constants.L_x)
         outer, cheap = x_state.x_bar, evaluation.y
         pair = (cheap, outer) if oriented is not problem else (outer, cheap)
         exhausted = any(y.failures >= _FAILURES for y, _ in halves)
@@ -157,7 +157,7 @@ def y_half(p: BlockParameters, inner: InnerSolver, slice_: Slice, state: YState)
     y_bar, grad_y = trial.v, trial.evaluation.grad_y
     y = (state.y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha))
     failures = 0 if trial.accepted else state.failures + 1
-    largest_gradient = max(state.largest_gradient, norm(grad_y))
+    largest_gradient = max(state.largest_gradient, trial.evaluation.grad_y_norm)
     return YState(y, y_bar, memory, failures, largest_gradient), trial.evaluation
 
 

@@ -10,7 +10,7 @@ from minmin.constants import metric
 from minmin.methods.base import Answer, Method, require_constants, require_flag, theory_patience
 from minmin.methods.watch import Seen, check_secant
 from minmin.oracle import Problem
-from minmin.space import Vector, squared_norm
+from minmin.space import Vector, square
 
 
 class NagState(NamedTuple):
@@ -66,7 +66,7 @@ class Nag(Method):
         root = math.sqrt(m.smoothness / m.mu)
         momentum = (root - 1.0) / (root + 1.0)
         # The descent lemma carries the bound from z_under to z̄.
-        descent = (squared_norm(seen.grad_x) + squared_norm(seen.grad_y) / m.weight_y) / (2.0 * m.smoothness)
+        descent = (square(evaluation.grad_x_norm) + square(evaluation.grad_y_norm) / m.weight_y) / (2.0 * m.smoothness)
         return NagState(
             x_bar + momentum * (x_bar - state.answer.x),
             y_bar + momentum * (y_bar - state.answer.y),

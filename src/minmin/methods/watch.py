@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 from minmin.constants import Constants
 from minmin.errors import ConstantsError
 from minmin.oracle import Evaluation
-from minmin.space import Vector, dot, norm
+from minmin.space import Vector, dot
 
 _TOLERANCE = 0.01
 """Constants that are off by less than this go unremarked."""
@@ -31,10 +30,16 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, evaluation: Evaluation, constants: Constants, before: tuple[Seen, ...]) -> Seen:
-        grad_x, grad_y = evaluation.grad_x, evaluation.grad_y
-        largest = max([norm(grad_x) + norm(grad_y), *(seen.largest for seen in before)])
-        noise = evaluation.gradient_noise(constants)
-        return cls(evaluation.x, evaluation.y, grad_x, grad_y, noise, evaluation.eps, largest)
+        largest = max([evaluation.grad_x_norm + evaluation.grad_y_norm, *(seen.largest for seen in before)])
+        return cls(
+            evaluation.x,
+            evaluation.y,
+            evaluation.grad_x,
+            evaluation.grad_y,
+            evaluation.gradient_noise(constants),
+            evaluation.eps,
+            largest,
+        )
 
 
 def check_secant(constants: Constants, old: Seen, new: Seen) -> None:
@@ -63,18 +68,20 @@ def check_secant(constants: Constants, old: Seen, new: Seen) -> None:
         _report("mu", constants, in_y, curvatures[in_y], or_other=size_x > 0.0)
 
 
-def check_y_secant(
-    constants: Constants, seen: float, size: float, largest: float, eps: float, noise: Callable[[], float]
-) -> None:
-    """The same between two points with one x: μ_y|dy|² <= <d∇ᵧf, dy> = ``seen`` <= L_y|dy|².
+def fits_y_secant(constants: Constants, seen: float, size: float) -> bool:
+    """The same between two points with one x: μ_y|dy|² <= <d∇ᵧf, dy> = ``seen`` <= L_y|dy|²."""
+    return (1 - _TOLERANCE) * constants.mu_y * size <= seen <= (1 + _TOLERANCE) * constants.L_y * size
 
-    ``largest`` is the largest ∇ᵧf of the run, and ``noise()`` the rounding error to expect in it, asked for only
-    where it matters.
+
+def report_y_secant(constants: Constants, seen: float, size: float, largest: float, eps: float, noise: float) -> None:
+    """Report such a secant that does not fit, unless rounding explains it.
+
+    ``largest`` is the largest ∇ᵧf of the run, ``noise`` the rounding error to expect in it.
     """
     most, least = (1 + _TOLERANCE) * constants.L_y * size, (1 - _TOLERANCE) * constants.mu_y * size
-    if least <= seen <= most or _is_lost_in_noise(constants.L_y * math.sqrt(size), largest, eps):
+    if _is_lost_in_noise(constants.L_y * math.sqrt(size), largest, eps):
         return
-    slack = 4.0 * noise() * math.sqrt(size)
+    slack = 4.0 * noise * math.sqrt(size)
     if seen - slack > most:
         _report("L", constants, True, seen / size)
     if seen + slack < least:

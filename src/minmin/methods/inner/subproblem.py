@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from minmin.constants import BlockParameters
 from minmin.errors import NonFiniteError
-from minmin.methods.watch import check_y_secant
+from minmin.methods.watch import fits_y_secant, report_y_secant
 from minmin.oracle import Evaluation, Slice
 from minmin.space import Array, norm
 
@@ -100,15 +100,11 @@ class Subproblem:
         ``product`` is that of the step and the change of ∇A, which differs from ∇ᵧf by a known term, and ``size`` is
         the step's squared length.
         """
-        largest = max(self.largest_gradient, norm(new.evaluation.grad_y))
-        check_y_secant(
-            self.constants,
-            product - size / self.lam,
-            size,
-            largest,
-            new.evaluation.eps,
-            lambda: self.gradient_noise(new.evaluation, new.distance),
-        )
+        seen = product - size / self.lam
+        if not fits_y_secant(self.constants, seen, size):
+            largest = max(self.largest_gradient, new.evaluation.grad_y_norm)
+            noise = self.gradient_noise(new.evaluation, new.distance)
+            report_y_secant(self.constants, seen, size, largest, new.evaluation.eps, noise)
 
 
 def better(first: Trial, second: Trial) -> Trial:
