@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace, device
 
 from minmin.methods.curvature import Pairs, inverse_times, remember
+from minmin.methods.descent import advance
 from minmin.methods.inner.base import InnerSolver, Offset
 from minmin.methods.inner.nag import descend
 from minmin.methods.inner.subproblem import Subproblem, Trial, better
 from minmin.oracle import Ability
 from minmin.space import Array, dot
-
-_OVERSHOT = 0.9
-"""A step is shortened when A rises at its end by more than this part of how it fell at its start."""
 
 
 class _Curved(InnerSolver):
@@ -36,24 +34,18 @@ class _Curved(InnerSolver):
     def solve(self, problem: Subproblem, memory: Any) -> tuple[Trial, Any]:
         trial = problem.at(problem.center + memory.offset)
         spent = 1
+
+        def learn(new: Trial, step: Array, change: Array, product: float) -> None:
+            nonlocal memory, spent
+            spent += 1
+            problem.watch(new, product, dot(step, step))
+            memory = self._learn(memory, step, change, product)
+
         while not trial.accepted and spent <= problem.most_steps:
             step = self._direction(problem, trial, memory)
-            slope = dot(trial.gradient, step)
-            if not slope < 0.0:
+            if not dot(trial.gradient, step) < 0.0:
                 break
-            while True:
-                new = problem.at(trial.v + step)
-                spent += 1
-                change = new.gradient - trial.gradient
-                product = dot(step, change)
-                problem.watch(new, product, dot(step, step))
-                memory = self._learn(memory, step, change, product)
-                end_slope = slope + product
-                if new.accepted or end_slope <= -_OVERSHOT * slope or spent > problem.most_steps:
-                    break
-                shorter = slope / (slope - end_slope)  # where the secant's slope is zero
-                step, slope = shorter * step, shorter * slope
-            trial = new
+            trial = advance(trial, step, problem.at, learn, lambda new: new.accepted or spent > problem.most_steps)
         if not trial.accepted:
             trial = better(trial, descend(problem, problem.center))
         return trial, memory._replace(offset=trial.v - problem.center)
