@@ -10,6 +10,9 @@ import minmin
 from minmin.problems import GLM, Function, Quadratic
 
 VARIANTS = {
+    "reduced-lbfgs": ("reduced-lbfgs", {}),
+    "reduced-lbfgs-newton": ("reduced-lbfgs", {"inner": "newton"}),
+    "reduced-lbfgs-nag": ("reduced-lbfgs", {"inner": "nag"}),
     "bam": ("bam", {}),
     "bam-nag": ("bam", {"inner": "nag"}),
     "bam-nag-ogmg": ("bam", {"inner": "nag-ogmg"}),

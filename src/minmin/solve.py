@@ -265,7 +265,8 @@ class _Run:
     def _converged(self) -> _End | None:
         bound, tol = self.answer.gap_bound, self.stops.tol
         if tol > 0.0 and bound <= tol:
-            return _End("converged", f"f(x, y) - f* <= {bound:.3g} is within tol = {tol:g}")
+            known = "is estimated, without proof, and" if self.answer.estimated else "is"
+            return _End("converged", f"f(x, y) - f* <= {bound:.3g} {known} within tol = {tol:g}")
         return None
 
     def _stalled(self) -> _End | None:
@@ -318,12 +319,13 @@ class _Run:
         if self.has_values and not math.isfinite(value):
             raise NonFiniteError(f"f(x, y) = {value} after {self.steps} iterations")
         counts = self.tally["grad_x"], self.tally["grad_y"]
+        self.seen_answer = answer
         self.seen = Record(*counts, value, answer.gap_bound, seconds, answer.x, answer.y)
         return self.seen
 
     def _check_certificate(self, record: Record) -> None:
         """No value of f may lie below what a bound, of any time, proved to be the minimum."""
-        if self.constants is None:
+        if self.constants is None or self.answer.estimated or not math.isfinite(self.constants.L_x):
             return
         terms = self.constants.L_x * square(norm(record.x)) + self.constants.L_y * square(norm(record.y))
         rounding = _VALUE_PRECISION * (abs(record.value) + terms)
@@ -360,14 +362,15 @@ class _Run:
         if self.progress is not None:
             self.progress.show(record, last=True)
         trusted = self.constants is not None and self.constants.source != "estimated"
+        estimated = self.seen_answer.estimated
         return Result(
             x=record.x,
             y=record.y,
             fun=record.value,
             gap_bound=record.gap_bound,
-            certified=trusted and math.isfinite(record.gap_bound),
+            certified=trusted and not estimated and math.isfinite(record.gap_bound),
             status=end.status,
-            message=f"{end.message}; {self.why}" if self.why else end.message,
+            message="; ".join(part for part in (end.message, self.seen_answer.note, self.why) if part),
             method=self.method.name,
             nit=self.steps,
             seconds=seconds,

@@ -350,7 +350,7 @@ def test_bad_arguments(problem, case):
         call(problem)
 
 
-@pytest.mark.parametrize("method", ["bam", "nag", "auto"])
+@pytest.mark.parametrize("method", ["bam", "nag", "acdm"])
 def test_a_method_says_what_the_problem_lacks(method):
     rng = np.random.default_rng(0)
     poisson = random_glm(rng, "poisson")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from typing import Any
 
-from minmin.errors import InputError, as_count, near_names
+from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.acdm import Acdm
 from minmin.methods.bam import Bam, BamState, XState, YState
 from minmin.methods.base import Answer, Method
@@ -17,12 +18,26 @@ from minmin.methods.inner.nag_ogmg import Nothing
 from minmin.methods.lincoupling import LinCoupling
 from minmin.methods.nag import Nag, NagState
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
+from minmin.methods.reconstruct import YMemory
+from minmin.methods.reduced_lbfgs import ReducedLbfgs, ReducedState
 from minmin.methods.watch import Seen
 from minmin.oracle import Problem
 
-_METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Bam, Nag, Acdm, LinCoupling)}
+_METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (ReducedLbfgs, Bam, Nag, Acdm, LinCoupling)}
 
-__all__ = ["Acdm", "Answer", "Bam", "LinCoupling", "Method", "Nag", "build", "nag_ogm_g", "names", "ogm_g"]
+__all__ = [
+    "Acdm",
+    "Answer",
+    "Bam",
+    "LinCoupling",
+    "Method",
+    "Nag",
+    "ReducedLbfgs",
+    "build",
+    "nag_ogm_g",
+    "names",
+    "ogm_g",
+]
 
 
 _KEYWORDS = ("tol", "target_value", "max_grad_x", "max_grad_y", "max_seconds", "callback", "progress", "seed")
@@ -39,8 +54,10 @@ STATE_TYPES: tuple[type, ...] = (
     Offset,
     Pair,
     Pairs,
+    ReducedState,
     Seen,
     XState,
+    YMemory,
     YState,
 )
 """What the states of all methods are made of."""
@@ -56,9 +73,9 @@ def build(name: object, problem: Problem, options: dict[str, Any], seed: int | N
     draws = 0 if seed is None else as_count(seed, "seed")
     if not isinstance(name, str) or name not in names():
         raise InputError(f"unknown method {name!r}: {near_names(name, names())}")
-    asked = name
+    why = ""
     if name == "auto":
-        name, options = "bam", {"outer": "auto", **options}
+        name, options, why = _chosen(options)
     kind = _METHODS[str(name)]
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
@@ -68,6 +85,15 @@ def build(name: object, problem: Problem, options: dict[str, Any], seed: int | N
         options = {**options, "seed": draws}
     method = kind(**options)
     method.check(problem)
-    if asked == "auto" and isinstance(method, Bam):
-        return method, f"auto took bam with outer={method.outer_block(problem)!r}"
-    return method, ""
+    return method, why
+
+
+def _chosen(options: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
+    """What "auto" takes: quasi-Newton on the reduced function of the dearer block, with BAM as its guard."""
+    ratio = as_number(options.get("cost_ratio", 1.0), "cost_ratio")
+    if not 0.0 < ratio < math.inf:
+        raise InputError(f"cost_ratio = {ratio} must be positive and finite: what ∇ₓf costs in units of ∇ᵧf")
+    outer = "x" if ratio >= 1.0 else "y"
+    chosen = {"outer": outer, **{name: value for name, value in options.items() if name != "cost_ratio"}}
+    why = f"auto took reduced-lbfgs in {outer}" + ("" if ratio >= 1.0 else ", the dearer block")
+    return ReducedLbfgs.name, chosen, why

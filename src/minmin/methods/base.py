@@ -24,6 +24,10 @@ class Answer(NamedTuple):
         What ``gap_bound`` would be if both gradients were as small as their rounding errors.
     exhausted : bool
         Rounding keeps the method from going on as its theory wants.
+    estimated : bool
+        ``gap_bound`` rests on what was seen, not on the problem's constants.
+    note : str
+        What the user should hear of how the answer came about.
     """
 
     x: Vector
@@ -31,6 +35,8 @@ class Answer(NamedTuple):
     gap_bound: float
     gap_floor: float = 0.0
     exhausted: bool = False
+    estimated: bool = False
+    note: str = ""
 
 
 class State(Protocol):

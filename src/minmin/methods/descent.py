@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -25,7 +26,7 @@ P = TypeVar("P", bound=Visited)
 
 
 def advance(
-    start: P,
+    start: Visited,
     step: Vector,
     at: Callable[[Vector], P],
     learn: Callable[[P, Vector, Vector, float], None],
@@ -46,5 +47,6 @@ def advance(
         end_slope = slope + product
         if end_slope <= -_OVERSHOT * slope or good_enough(new):
             return new
-        shorter = slope / (slope - end_slope)
+        # Where even the slope overflows, the step was too long by more than can be told.
+        shorter = slope / (slope - end_slope) if math.isfinite(end_slope) else 0.1
         step, slope = shorter * step, shorter * slope

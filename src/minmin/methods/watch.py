@@ -48,6 +48,8 @@ def check_secant(constants: Constants, old: Seen, new: Seen) -> None:
     With differences d, both assumptions together (each applied in both directions) say
     μ_x|dx|² + μ_y|dy|² <= <d∇f, d> <= L_x|dx|² + L_y|dy|².
     """
+    if math.isinf(constants.L_x) or math.isinf(constants.L_y):
+        return
     dx, dy = new.x - old.x, new.y - old.y
     seen_x, seen_y = dot(new.grad_x - old.grad_x, dx), dot(new.grad_y - old.grad_y, dy)
     size_x, size_y = dot(dx, dx), dot(dy, dy)
@@ -70,7 +72,8 @@ def check_secant(constants: Constants, old: Seen, new: Seen) -> None:
 
 def fits_y_secant(constants: Constants, seen: float, size: float) -> bool:
     """The same between two points with one x: μ_y|dy|² <= <d∇ᵧf, dy> = ``seen`` <= L_y|dy|²."""
-    return (1 - _TOLERANCE) * constants.mu_y * size <= seen <= (1 + _TOLERANCE) * constants.L_y * size
+    most = (1 + _TOLERANCE) * constants.L_y * size
+    return math.isinf(constants.L_y) or (1 - _TOLERANCE) * constants.mu_y * size <= seen <= most
 
 
 def report_y_secant(constants: Constants, seen: float, size: float, largest: float, eps: float, noise: float) -> None:

@@ -1,0 +1,185 @@
+"""Minimising y ↦ f(x, y) for a fixed x, inexactly: what the reduced methods do at every x."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from array_api_compat import array_namespace
+
+from minmin.constants import Constants
+from minmin.methods.curvature import Pairs, inverse_times, remember
+from minmin.methods.descent import advance
+from minmin.methods.watch import fits_y_secant, report_y_secant
+from minmin.oracle import Ability, Evaluation, Slice
+from minmin.space import Array, dot, norm, square
+
+_MOST_STEPS = 1000
+"""Gradients that one reconstruction may take; what is left is left to the next one."""
+
+
+class YPoint(NamedTuple):
+    """A point of the slice where ∇ᵧf is known."""
+
+    v: Array
+    gradient: Array
+    evaluation: Evaluation
+
+
+class YMemory(NamedTuple):
+    """What is kept of one part of y: where it is, curvature pairs of f(x, ·), the least curvature and the largest
+    gradient seen.
+    """
+
+    y: Array
+    pairs: Pairs
+    softest: float
+    largest_gradient: float
+
+
+class Reconstruction(NamedTuple):
+    """The outcome for one part: the evaluation, the memory, and how much lower y could still take f."""
+
+    evaluation: Evaluation
+    memory: YMemory
+    gain: float
+
+
+class Reconstructor(ABC):
+    """Lowers f in y until what is left to gain is small.
+
+    A proposed step s estimates what can be gained, -½<∇ᵧf, s>: for Newton's step that is the decrease of the
+    quadratic model, whatever the units of y.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[Ability] = Ability.NONE
+    needs_constants: ClassVar[bool] = False
+    kept_pairs: ClassVar[int] = 30
+
+    @abstractmethod
+    def _step(self, point: YPoint, memory: YMemory, constants: Constants | None) -> Array | None:
+        """The step to take, or None where too little is known to estimate a gain by one."""
+
+    def solve(
+        self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None
+    ) -> Reconstruction:
+        """Go on until the gain left is at most ``allowed``, or a hundredth of the first one where that is None."""
+        spent = 0
+
+        def at(y: Array) -> YPoint:
+            nonlocal spent
+            spent += 1
+            evaluation = slice_.at(y)
+            return YPoint(y, evaluation.grad_y, evaluation)
+
+        def learn(new: YPoint, step: Array, change: Array, product: float) -> None:
+            nonlocal memory
+            size = dot(step, step)
+            if constants is not None and not fits_y_secant(constants, product, size):
+                _, noise = new.evaluation.gradient_noise(constants)
+                report_y_secant(constants, product, size, largest, new.evaluation.eps, noise)
+            memory = memory._replace(
+                pairs=remember(memory.pairs, step, change, product, self.kept_pairs),
+                softest=min(memory.softest, product / size) if product > 0.0 else memory.softest,
+                largest_gradient=largest,
+            )
+
+        point = at(memory.y)
+        largest = max(memory.largest_gradient, point.evaluation.grad_y_norm)
+        if not math.isfinite(point.evaluation.grad_y_norm):  # x went too far; whoever moved it sees it too
+            return Reconstruction(point.evaluation, memory, 0.0)
+        while point.evaluation.grad_y_norm > 0.0:
+            step = self._step(point, memory, constants)
+            if step is None:
+                gain = math.inf
+                step = first_step(point.gradient, point.v, None if constants is None else constants.L_y)
+            else:
+                gain = -0.5 * dot(point.gradient, step)
+                allowed = 0.01 * gain if allowed is None else allowed
+                if not gain > allowed or spent > _MOST_STEPS:
+                    return Reconstruction(point.evaluation, memory._replace(y=point.v), max(gain, 0.0))
+            moved = advance(point, step, at, learn, lambda _: spent > _MOST_STEPS)
+            if norm(moved.v - point.v) <= 4.0 * point.evaluation.eps * norm(point.v):
+                return Reconstruction(moved.evaluation, memory._replace(y=moved.v), 0.0)
+            point = moved
+        return Reconstruction(point.evaluation, memory._replace(y=point.v), 0.0)
+
+
+def first_step(gradient: Array, at: Array, L: float | None) -> Array:
+    """A step for want of better knowledge: down the gradient by 1/L, or a thousandth of the point's size."""
+    if L is not None and math.isfinite(L):
+        return gradient * (-1.0 / L)
+    return gradient * (-1e-3 * max(norm(at), 1.0) / norm(gradient))
+
+
+class LbfgsReconstructor(Reconstructor):
+    """L-BFGS with the pairs of all reconstructions before: f(x, ·) changes little from x to x."""
+
+    name = "lbfgs"
+
+    def _step(self, point: YPoint, memory: YMemory, constants: Constants | None) -> Array | None:
+        return -inverse_times(memory.pairs, point.gradient) if memory.pairs.steps else None
+
+
+class NewtonReconstructor(Reconstructor):
+    """Newton's method with the y-Hessian of the problem."""
+
+    name = "newton"
+    needs = Ability.HESS_YY
+
+    def _step(self, point: YPoint, memory: YMemory, constants: Constants | None) -> Array | None:
+        return -array_namespace(point.v).linalg.solve(point.evaluation.hess_yy(), point.gradient)
+
+
+class NagReconstructor(Reconstructor):
+    """Accelerated gradient; a gain is bounded by |∇ᵧf|²/(2 mu_y)."""
+
+    name = "nag"
+    needs_constants = True
+
+    def _step(self, point: YPoint, memory: YMemory, constants: Constants | None) -> Array | None:
+        raise TypeError("accelerated gradient proposes no single steps")
+
+    def solve(
+        self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None
+    ) -> Reconstruction:
+        assert constants is not None
+        root = math.sqrt(constants.kappa_y)
+        momentum = (root - 1.0) / (root + 1.0)
+        before = memory.y
+        evaluation = slice_.at(before)
+        for _ in range(_MOST_STEPS):
+            gain = square(evaluation.grad_y_norm) / (2.0 * constants.mu_y)
+            allowed = 0.01 * gain if allowed is None else allowed
+            if gain <= allowed:
+                break
+            after = evaluation.y - evaluation.grad_y * (1.0 / constants.L_y)
+            evaluation, before = slice_.at(after + momentum * (after - before)), after
+        return Reconstruction(evaluation, memory._replace(y=evaluation.y, softest=constants.mu_y), gain)
+
+
+RECONSTRUCTORS: dict[str, Reconstructor] = {
+    solver.name: solver for solver in (LbfgsReconstructor(), NewtonReconstructor(), NagReconstructor())
+}
+
+
+def reconstruct(
+    solver: Reconstructor,
+    slice_: Slice,
+    memories: Sequence[YMemory],
+    allowed: float | None,
+    constants: Constants | None,
+) -> tuple[Evaluation, tuple[YMemory, ...], float]:
+    """Every part of y at one x: the joint evaluation, the memories, and the largest gain that is left to a part."""
+    parts = [
+        solver.solve(part, memory, allowed, constants) for part, memory in zip(slice_.parts, memories, strict=True)
+    ]
+    joint = slice_.joint([part.evaluation for part in parts])
+    return joint, tuple(part.memory for part in parts), max(part.gain for part in parts)
+
+
+def no_memory(y: Array) -> YMemory:
+    return YMemory(y, Pairs(), math.inf, 0.0)

@@ -1,0 +1,257 @@
+"""reduced-lbfgs: quasi-Newton on F(x) = min_y f(x, y), guarded by BAM."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from minmin.constants import Constants, block_parameters
+from minmin.errors import NonFiniteError
+from minmin.methods.bam import Bam, BamState
+from minmin.methods.base import Answer, Method, require_ability, require_choice, require_constants, theory_patience
+from minmin.methods.curvature import Pairs, inverse_times, remember
+from minmin.methods.descent import advance
+from minmin.methods.reconstruct import RECONSTRUCTORS, YMemory, first_step, no_memory, reconstruct
+from minmin.methods.watch import Seen, check_secant
+from minmin.oracle import Evaluation, Problem
+from minmin.space import Vector, dot, norm, parts_of, square
+
+_LOOSE = 0.05
+"""At first y may leave this part of what the coming step in x is expected to gain."""
+_TOO_LOOSE = 0.5
+"""Where y turns out to have left more than this part of it, y is solved again, and more tightly from then on."""
+_CAUTION = 4.0
+"""Estimated bounds are multiplied by this."""
+
+
+class Start(NamedTuple):
+    """Where a step begins: x and ∇F(x)."""
+
+    v: Vector
+    gradient: Vector
+
+
+class XPoint(NamedTuple):
+    """A point x with y reconstructed and ∇F(x) ≈ ∇ₓf(x, y)."""
+
+    v: Vector
+    gradient: Vector
+    evaluation: Evaluation
+
+
+class ReducedState(NamedTuple):
+    """The iteration between two steps.
+
+    Attributes
+    ----------
+    x : vector
+    gradient : tuple of vector
+        ∇F(x); empty before the first step.
+    y : tuple of YMemory
+        Every part of y.
+    gain : float
+        What y could still take off f, as estimated.
+    pairs : Pairs
+        Curvature of F.
+    softest : float
+        The least curvature of F seen.
+    looseness : float
+    calls : int
+        Of ∇ₓf, to compare with BAM's guarantee.
+    first_bound : float
+    answer : Answer
+    best : Answer
+        The one with the lowest bound; x is the outer block here, whichever that is.
+    seen : tuple of Seen
+    guard : tuple of BamState
+        BAM's state once it has taken over, else empty.
+    """
+
+    x: Vector
+    gradient: tuple[Vector, ...]
+    y: tuple[YMemory, ...]
+    gain: float
+    pairs: Pairs
+    softest: float
+    looseness: float
+    calls: int
+    first_bound: float
+    answer: Answer
+    best: Answer
+    seen: tuple[Seen, ...]
+    guard: tuple[BamState, ...]
+
+
+@dataclass(frozen=True)
+class ReducedLbfgs(Method):
+    """L-BFGS on F(x) = min_y f(x, y), whose gradient is ∇ₓf(x, y(x)).
+
+    Problem: min f(x, y), f convex; constants are not needed, but make the bound a proof.
+
+    Algorithm: L-BFGS in x. At every x, y is lowered from where it was, with curvature kept from x to x, until what is
+    left to gain in y is a small part of what the step in x is expected to gain; both are decreases of f, so this
+    needs no units. Steps are judged by slopes alone; f is never evaluated.
+
+    Guarantee: none of its own. Where the constants are known, a run whose certified bound falls behind BAM's
+    guarantee by more than a factor two in calls of ∇ₓf goes on as BAM from its best point, so that in the worst case
+    it takes a constant times BAM's calls.
+
+    Reference: the reduction is that of Bolte et al. (2020) and Gladin et al. (2021), who minimise F by other methods.
+
+    Parameters
+    ----------
+    inner : {"lbfgs", "newton", "nag"}
+        Lowers y. "newton" needs a y-Hessian, "nag" the constants.
+    outer : {"x", "y"}
+        The block that F is a function of: the one whose gradient is dear.
+    """
+
+    name: ClassVar[str] = "reduced-lbfgs"
+    kept_pairs: ClassVar[int] = 30
+    inner: str = "lbfgs"
+    outer: str = "x"
+
+    def __post_init__(self) -> None:
+        require_choice("inner", self.inner, RECONSTRUCTORS)
+        require_choice("outer", self.outer, ("x", "y"))
+
+    def check(self, problem: Problem) -> None:
+        solver = RECONSTRUCTORS[self.inner]
+        oriented = problem if self.outer == "x" else problem.swapped()
+        require_ability(f"inner={self.inner!r}", oriented, solver.needs)
+        if solver.needs_constants:
+            require_constants(f"{self.name}, inner={self.inner}", problem)
+
+    def init(self, problem: Problem, x: Vector, y: Vector) -> ReducedState:
+        outer, cheap = (x, y) if self.outer == "x" else (y, x)
+        memories = tuple(no_memory(part) for part in parts_of(cheap))
+        best = Answer(outer, cheap, math.inf)
+        start = ReducedState(outer, (), memories, math.inf, Pairs(), math.inf, _LOOSE, 0, math.inf, best, best, (), ())
+        return self._answering(start, best)
+
+    def step(self, problem: Problem, state: ReducedState) -> ReducedState:
+        oriented = problem if self.outer == "x" else problem.swapped()
+        if state.guard:
+            guard = Bam().step(oriented, state.guard[0])
+            return self._answering(state._replace(guard=(guard,)), guard.answer._replace(note=state.answer.note))
+        if not state.gradient:
+            return self._judged(oriented, *self._lowered(oriented, state, None), exhausted=False)
+        direction = self._direction(oriented, state)
+        expected_gain = -0.5 * dot(state.gradient[0], direction)
+        if state.gain > _TOO_LOOSE * expected_gain:
+            state = state._replace(looseness=0.5 * state.looseness)
+            lowered = self._lowered(oriented, state, state.looseness * expected_gain)
+            return self._judged(oriented, *lowered, exhausted=False)
+        moved, evaluation = self._moved(oriented, state, direction, state.looseness * expected_gain)
+        exhausted = norm(moved.x - state.x) <= 4.0 * evaluation.eps * norm(state.x)
+        return self._judged(oriented, moved, evaluation, exhausted=exhausted)
+
+    def _direction(self, problem: Problem, state: ReducedState) -> Vector:
+        (gradient,) = state.gradient
+        if state.pairs.steps:
+            return -inverse_times(state.pairs, gradient)
+        constants = problem.constants
+        return first_step(gradient, state.x, None if constants is None else constants.L_x)
+
+    def _lowered(self, problem: Problem, state: ReducedState, allowed: float | None) -> tuple[ReducedState, Evaluation]:
+        """The state at the same x with y lowered further, and ∇F(x) anew."""
+        solver = RECONSTRUCTORS[self.inner]
+        evaluation, y, gain = reconstruct(solver, problem.fix(state.x), state.y, allowed, problem.constants)
+        return state._replace(y=y, gain=gain, gradient=(evaluation.grad_x,), calls=state.calls + 1), evaluation
+
+    def _moved(
+        self, problem: Problem, state: ReducedState, direction: Vector, allowed: float
+    ) -> tuple[ReducedState, Evaluation]:
+        """The state after a step along the direction."""
+
+        def at(x: Vector) -> XPoint:
+            nonlocal state
+            state, evaluation = self._lowered(problem, state._replace(x=x), allowed)
+            return XPoint(x, evaluation.grad_x, evaluation)
+
+        def learn(new: XPoint, step: Vector, change: Vector, product: float) -> None:
+            nonlocal state
+            softest = min(state.softest, product / dot(step, step)) if product > 0.0 else state.softest
+            pairs = remember(state.pairs, step, change, product, self.kept_pairs)
+            state = state._replace(pairs=pairs, softest=softest)
+
+        start = Start(state.x, state.gradient[0])
+        point = advance(start, direction, at, learn, lambda new: new.evaluation.grad_x_norm == 0.0)
+        return state, point.evaluation
+
+    def _judged(
+        self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool
+    ) -> ReducedState:
+        """The state with its answer and its bound, or BAM's, where it takes over."""
+        constants = problem.constants
+        if constants is not None:
+            seen = Seen.of(evaluation, constants, state.seen)
+            for before in state.seen:
+                check_secant(constants, before, seen)
+            state = state._replace(seen=(seen,))
+        answer = self._bounded(problem, state, evaluation)._replace(exhausted=exhausted)
+        best = answer if answer.gap_bound <= state.best.gap_bound else state.best
+        first_bound = answer.gap_bound if math.isinf(state.first_bound) else state.first_bound
+        state = state._replace(best=best, first_bound=first_bound)
+        if constants is not None and _is_behind(constants, state):
+            note = f"BAM took over after {state.calls} calls of the outer gradient, for want of progress"
+            guard = Bam().init(problem, best.x, best.y)
+            return self._answering(state._replace(guard=(guard,)), best._replace(note=note))
+        return self._answering(state, answer)
+
+    def _answering(self, state: ReducedState, answer: Answer) -> ReducedState:
+        if self.outer == "y":
+            answer = answer._replace(x=answer.y, y=answer.x)
+        return state._replace(answer=answer)
+
+    def _bounded(self, problem: Problem, state: ReducedState, evaluation: Evaluation) -> Answer:
+        if not evaluation.grad_x_norm + evaluation.grad_y_norm < math.inf:
+            raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
+        bound = problem.gap_bound(evaluation)
+        estimated = math.isinf(bound)
+        return Answer(
+            state.x,
+            evaluation.y,
+            self._estimate(state, evaluation) if estimated else bound,
+            problem.gap_floor(evaluation),
+            estimated=estimated,
+        )
+
+    def _estimate(self, state: ReducedState, evaluation: Evaluation) -> float:
+        """What |∇f|²/2μ would be with the least curvatures seen, times a factor for those not seen."""
+        softest_y = min(memory.softest for memory in state.y)
+        if math.isinf(state.softest) or math.isinf(softest_y):
+            return math.inf
+        in_x = square(evaluation.grad_x_norm) / (2.0 * state.softest)
+        return _CAUTION * (in_x + square(evaluation.grad_y_norm) / (2.0 * softest_y))
+
+    def patience(self, problem: Problem) -> int:
+        constants = problem.constants
+        if constants is None or not _guards(constants):
+            return _PATIENCE
+        oriented = constants if self.outer == "x" else constants.swapped()
+        rate = block_parameters(oriented).alpha
+        return 4 * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
+
+
+_PATIENCE = 2000
+"""Iterations without halving an estimated bound after which a run is given up."""
+
+
+def _guards(constants: Constants) -> bool:
+    """Whether BAM can take over."""
+    finite = math.isfinite(constants.L_x) and math.isfinite(constants.L_y)
+    return finite and constants.mu_x > 0.0 and constants.mu_y > 0.0
+
+
+def _is_behind(constants: Constants, state: ReducedState) -> bool:
+    """Whether BAM's guarantee would have been met with half the calls.
+
+    By Theorem 2.2 f - f* falls to 3(1 + α)⁻ᵏ of what it was in k calls of ∇ₓf, and the bound is at most κ times that.
+    """
+    if not _guards(constants) or not math.isfinite(state.first_bound) or state.best.gap_bound <= 0.0:
+        return False
+    kappa = max(constants.kappa_x, constants.kappa_y)
+    needed = math.log(3.0 * kappa * state.first_bound / state.best.gap_bound)
+    return state.calls > 2.0 * needed / math.log1p(block_parameters(constants).alpha)
