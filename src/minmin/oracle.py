@@ -271,7 +271,9 @@ class Problem(ABC):
     def gap_floor(self, evaluation: Evaluation) -> float:
         """What :meth:`gap_bound` would be if both gradients were as small as their rounding errors."""
         constants = self.constants
-        return 0.0 if constants is None else constants.gap_bound(*evaluation.gradient_noise(constants), evaluation.eps)
+        if constants is None or not (constants.mu_x > 0.0 and constants.mu_y > 0.0):
+            return 0.0
+        return constants.gap_bound(*evaluation.gradient_noise(constants), evaluation.eps)
 
     def identity(self) -> Iterable[Any]:
         """Arrays, numbers and strings that tell this problem from others, for checkpoints."""

@@ -18,7 +18,7 @@ def with_constants(coupling=0.0, seed=0, **wrong):
     return Quadratic(right.H, right.b, right.d_x, Constants(**{**TRUE, **wrong}))
 
 
-@pytest.mark.parametrize("variant", [v for v in VARIANTS if not v.startswith("reduced-lbfgs-")])
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if not v.startswith("reduced")])
 @pytest.mark.parametrize(("name", "value"), [("L_x", 5.0), ("L_y", 10.0), ("mu_x", 3.0), ("mu_y", 30.0)])
 @pytest.mark.parametrize("coupling", [0.0, 1.0])
 def test_the_wrong_constant_is_named_with_the_value_seen(variant, name, value, coupling):
@@ -31,6 +31,13 @@ def test_the_wrong_constant_is_named_with_the_value_seen(variant, name, value, c
         assert seen > value if name.startswith("L") else seen < value
     assert f"{name} = {value:g}" in str(caught.value)
     assert np.isfinite(caught.value.result.fun)
+
+
+@pytest.mark.parametrize(("name", "value"), [("L_x", 5.0), ("L_y", 10.0), ("mu_x", 3.0), ("mu_y", 30.0)])
+def test_the_reduced_method_names_it_too(name, value):
+    """It needs no constants, and sees less of them: here x and y do not interact."""
+    with pytest.raises(minmin.ConstantsError, match=f"{name} = {value:g} is wrong"):
+        minmin.minimize(with_constants(**{name: value}), method="reduced-lbfgs", tol=1e-6)
 
 
 def test_a_broken_certificate_is_seen_even_where_no_secant_shows_it():

@@ -8,9 +8,6 @@ from typing import Protocol, TypeVar
 
 from minmin.space import Vector, dot
 
-_OVERSHOT = 0.9
-"""A step is shortened when f rises at its end by more than this part of how it fell at its start."""
-
 
 class Visited(Protocol):
     """A point where a gradient is known."""
@@ -31,11 +28,13 @@ def advance(
     at: Callable[[Vector], P],
     learn: Callable[[P, Vector, Vector, float], None],
     good_enough: Callable[[P], bool],
+    overshot: float,
 ) -> P:
-    """Take a step, shortening it while it clearly overshoots.
+    """Take a step, shortening it while it overshoots.
 
-    On a convex function the slope at a step's end tells whether the step was too long; a shorter one then ends
-    where the secant of the slopes is zero. ``learn(point, step, change, product)`` hears of every point visited: the
+    On a convex function the slope at a step's end tells whether the step was too long: when f rises there by more
+    than the part ``overshot`` of how it fell at the start. A shorter one then ends where the secant of the slopes
+    is zero. ``learn(point, step, change, product)`` hears of every point visited: the
     step there, the change of gradient over it and their inner product.
     """
     slope = dot(start.gradient, step)
@@ -45,7 +44,7 @@ def advance(
         product = dot(step, change)
         learn(new, step, change, product)
         end_slope = slope + product
-        if end_slope <= -_OVERSHOT * slope or good_enough(new):
+        if end_slope <= -overshot * slope or good_enough(new):
             return new
         # Where even the slope overflows, the step was too long by more than can be told.
         shorter = slope / (slope - end_slope) if math.isfinite(end_slope) else 0.1

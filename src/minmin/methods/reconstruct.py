@@ -83,7 +83,7 @@ class Reconstructor(ABC):
                 report_y_secant(constants, product, size, largest, new.evaluation.eps, noise)
             memory = memory._replace(
                 pairs=remember(memory.pairs, step, change, product, self.kept_pairs),
-                softest=min(memory.softest, product / size) if product > 0.0 else memory.softest,
+                softest=min(memory.softest, product / size) if product > 0.0 < size else memory.softest,
                 largest_gradient=largest,
             )
 
@@ -101,7 +101,7 @@ class Reconstructor(ABC):
                 allowed = 0.01 * gain if allowed is None else allowed
                 if not gain > allowed or spent > _MOST_STEPS:
                     return Reconstruction(point.evaluation, memory._replace(y=point.v), max(gain, 0.0))
-            moved = advance(point, step, at, learn, lambda _: spent > _MOST_STEPS)
+            moved = advance(point, step, at, learn, lambda _: spent > _MOST_STEPS, overshot=0.5)
             if norm(moved.v - point.v) <= 4.0 * point.evaluation.eps * norm(point.v):
                 return Reconstruction(moved.evaluation, memory._replace(y=moved.v), 0.0)
             point = moved

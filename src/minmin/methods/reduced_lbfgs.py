@@ -21,8 +21,14 @@ _LOOSE = 0.05
 """At first y may leave this part of what the coming step in x is expected to gain."""
 _TOO_LOOSE = 0.5
 """Where y turns out to have left more than this part of it, y is solved again, and more tightly from then on."""
+_GROWTH = 1e3
+"""A step is at most so many times as long as the one before."""
+_FRESH_STARTS = 2
+"""So often a run that moves no more forgets its directions and solves y again, before it ends."""
 _CAUTION = 4.0
-"""Estimated bounds are multiplied by this."""
+"""Estimated bounds are multiplied by this, and"""
+_LOOKING_BACK = 3
+"""take the largest gradients of so many points: flat directions show only after the steep ones are gone."""
 
 
 class Start(NamedTuple):
@@ -57,12 +63,17 @@ class ReducedState(NamedTuple):
     softest : float
         The least curvature of F seen.
     looseness : float
+        The part of an expected gain that y may leave.
+    stuck : int
+        Steps in a row that did not move x.
     calls : int
         Of ∇ₓf, to compare with BAM's guarantee.
     first_bound : float
     answer : Answer
     best : Answer
         The one with the lowest bound; x is the outer block here, whichever that is.
+    norms : tuple of pairs of float
+        |∇ₓf| and |∇ᵧf| of the newest points.
     seen : tuple of Seen
     guard : tuple of BamState
         BAM's state once it has taken over, else empty.
@@ -75,10 +86,12 @@ class ReducedState(NamedTuple):
     pairs: Pairs
     softest: float
     looseness: float
+    stuck: int
     calls: int
     first_bound: float
     answer: Answer
     best: Answer
+    norms: tuple[tuple[float, float], ...]
     seen: tuple[Seen, ...]
     guard: tuple[BamState, ...]
 
@@ -127,7 +140,9 @@ class ReducedLbfgs(Method):
         outer, cheap = (x, y) if self.outer == "x" else (y, x)
         memories = tuple(no_memory(part) for part in parts_of(cheap))
         best = Answer(outer, cheap, math.inf)
-        start = ReducedState(outer, (), memories, math.inf, Pairs(), math.inf, _LOOSE, 0, math.inf, best, best, (), ())
+        start = ReducedState(
+            outer, (), memories, math.inf, Pairs(), math.inf, _LOOSE, 0, 0, math.inf, best, best, (), (), ()
+        )
         return self._answering(start, best)
 
     def step(self, problem: Problem, state: ReducedState) -> ReducedState:
@@ -137,20 +152,32 @@ class ReducedLbfgs(Method):
             return self._answering(state._replace(guard=(guard,)), guard.answer._replace(note=state.answer.note))
         if not state.gradient:
             return self._judged(oriented, *self._lowered(oriented, state, None), exhausted=False)
+        if norm(state.gradient[0]) == 0.0:
+            state = state._replace(stuck=state.stuck + 1)
+            lowered = self._lowered(oriented, state, None)
+            return self._judged(oriented, *lowered, exhausted=state.stuck > _FRESH_STARTS)
         direction = self._direction(oriented, state)
         expected_gain = -0.5 * dot(state.gradient[0], direction)
         if state.gain > _TOO_LOOSE * expected_gain:
             state = state._replace(looseness=0.5 * state.looseness)
-            lowered = self._lowered(oriented, state, state.looseness * expected_gain)
+            allowed = None if math.isinf(state.gain) else state.looseness * expected_gain
+            lowered = self._lowered(oriented, state, allowed)
             return self._judged(oriented, *lowered, exhausted=False)
         moved, evaluation = self._moved(oriented, state, direction, state.looseness * expected_gain)
-        exhausted = norm(moved.x - state.x) <= 4.0 * evaluation.eps * norm(state.x)
-        return self._judged(oriented, moved, evaluation, exhausted=exhausted)
+        if norm(moved.x - state.x) > 4.0 * evaluation.eps * norm(state.x):
+            return self._judged(oriented, moved._replace(stuck=0), evaluation, exhausted=False)
+        # Too loose a y, or directions that lead nowhere, look like rounding; start anew before believing in it.
+        anew = moved._replace(stuck=state.stuck + 1, looseness=0.1 * state.looseness, pairs=Pairs(), gain=math.inf)
+        return self._judged(oriented, anew, evaluation, exhausted=anew.stuck > _FRESH_STARTS)
 
     def _direction(self, problem: Problem, state: ReducedState) -> Vector:
         (gradient,) = state.gradient
         if state.pairs.steps:
-            return -inverse_times(state.pairs, gradient)
+            direction = -inverse_times(state.pairs, gradient)
+            # Where f was nearly flat, the next step would be nearly endless.
+            longest = _GROWTH * norm(state.pairs.steps[-1])
+            length = norm(direction)
+            return direction if length <= longest else (longest / length) * direction
         constants = problem.constants
         return first_step(gradient, state.x, None if constants is None else constants.L_x)
 
@@ -172,12 +199,13 @@ class ReducedLbfgs(Method):
 
         def learn(new: XPoint, step: Vector, change: Vector, product: float) -> None:
             nonlocal state
-            softest = min(state.softest, product / dot(step, step)) if product > 0.0 else state.softest
+            size = dot(step, step)
+            softest = min(state.softest, product / size) if product > 0.0 < size else state.softest
             pairs = remember(state.pairs, step, change, product, self.kept_pairs)
             state = state._replace(pairs=pairs, softest=softest)
 
         start = Start(state.x, state.gradient[0])
-        point = advance(start, direction, at, learn, lambda new: new.evaluation.grad_x_norm == 0.0)
+        point = advance(start, direction, at, learn, lambda new: new.evaluation.grad_x_norm == 0.0, overshot=0.3)
         return state, point.evaluation
 
     def _judged(
@@ -190,6 +218,10 @@ class ReducedLbfgs(Method):
             for before in state.seen:
                 check_secant(constants, before, seen)
             state = state._replace(seen=(seen,))
+        newest = (evaluation.grad_x_norm, evaluation.grad_y_norm)
+        # Where x can move no more nothing new will show, so only the newest point counts.
+        norms = _LOOKING_BACK * (newest,) if exhausted else (*state.norms, newest)[-_LOOKING_BACK:]
+        state = state._replace(norms=norms)
         answer = self._bounded(problem, state, evaluation)._replace(exhausted=exhausted)
         best = answer if answer.gap_bound <= state.best.gap_bound else state.best
         first_bound = answer.gap_bound if math.isinf(state.first_bound) else state.first_bound
@@ -213,18 +245,18 @@ class ReducedLbfgs(Method):
         return Answer(
             state.x,
             evaluation.y,
-            self._estimate(state, evaluation) if estimated else bound,
+            self._estimate(state) if estimated else bound,
             problem.gap_floor(evaluation),
             estimated=estimated,
         )
 
-    def _estimate(self, state: ReducedState, evaluation: Evaluation) -> float:
+    def _estimate(self, state: ReducedState) -> float:
         """What |∇f|²/2μ would be with the least curvatures seen, times a factor for those not seen."""
         softest_y = min(memory.softest for memory in state.y)
-        if math.isinf(state.softest) or math.isinf(softest_y):
+        if math.isinf(state.softest) or math.isinf(softest_y) or len(state.norms) < _LOOKING_BACK:
             return math.inf
-        in_x = square(evaluation.grad_x_norm) / (2.0 * state.softest)
-        return _CAUTION * (in_x + square(evaluation.grad_y_norm) / (2.0 * softest_y))
+        in_x, in_y = (max(norms) for norms in zip(*state.norms, strict=True))
+        return _CAUTION * (square(in_x) / (2.0 * state.softest) + square(in_y) / (2.0 * softest_y))
 
     def patience(self, problem: Problem) -> int:
         constants = problem.constants

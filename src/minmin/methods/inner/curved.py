@@ -45,7 +45,9 @@ class _Curved(InnerSolver):
             step = self._direction(problem, trial, memory)
             if not dot(trial.gradient, step) < 0.0:
                 break
-            trial = advance(trial, step, problem.at, learn, lambda new: new.accepted or spent > problem.most_steps)
+            trial = advance(
+                trial, step, problem.at, learn, lambda new: new.accepted or spent > problem.most_steps, overshot=0.9
+            )
         if not trial.accepted:
             trial = better(trial, descend(problem, problem.center))
         return trial, memory._replace(offset=trial.v - problem.center)
