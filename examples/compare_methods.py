@@ -14,6 +14,7 @@ import numpy as np
 import minmin
 
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "reduced-lbfgs": ("reduced-lbfgs", {}),
     "bam": ("bam", {}),
     "bam, inner='newton'": ("bam", {"inner": "newton"}),
     "bam, inner='nag-ogmg' (the paper's)": ("bam", {"inner": "nag-ogmg"}),
@@ -44,7 +45,8 @@ def show(title: str, results: dict[str, minmin.Result]) -> None:
 
 
 STYLES: dict[str, dict[str, Any]] = {
-    "bam": {"color": "#0072B2", "linewidth": 3.0},
+    "reduced-lbfgs": {"color": "#CC79A7", "linestyle": (0, (1, 0.6)), "linewidth": 2.5},
+    "bam": {"color": "#0072B2", "linewidth": 2.5},
     "bam, inner='nag-ogmg' (the paper's)": {"color": "#009E73", "linestyle": (0, (3, 1, 1, 1))},
     "nag": {"color": "#D55E00", "linestyle": "--"},
 }
@@ -65,8 +67,8 @@ def draw(results: dict[str, minmin.Result], path: Path) -> None:
     right.set(xlabel="calls of the cheap gradient $\\nabla_y f$")
     for axis in (left, right):
         axis.grid(alpha=0.3)
-        axis.set_xlim(left=0)
-    right.legend(fontsize="small")
+        axis.set_xscale("log")
+    right.legend(fontsize="small", loc="lower left")
     figure.savefig(path, dpi=120)
     print(f"\nwrote {path}")
 
