@@ -168,6 +168,13 @@ def test_estimated_bounds_are_below_the_true_gap_in_fewer_than_one_run_of_a_hund
     assert below < 4
 
 
+def test_an_optimal_start_needs_no_curvature():
+    f = Function(lambda x, y: float(x @ x + y @ y), lambda x, y: 2 * x, lambda x, y: 2 * y, d_x=2, d_y=2)
+    r = minmin.minimize(f)
+    assert r.success
+    assert r.gap_bound == 0.0
+
+
 def test_large_blocks():
     rng = np.random.default_rng(0)
     n = 400

@@ -252,6 +252,8 @@ class ReducedLbfgs(Method):
 
     def _estimate(self, state: ReducedState) -> float:
         """What |∇f|²/2μ would be with the least curvatures seen, times a factor for those not seen."""
+        if state.norms[-1] == (0.0, 0.0):
+            return 0.0
         softest_y = min(memory.softest for memory in state.y)
         if math.isinf(state.softest) or math.isinf(softest_y) or len(state.norms) < _LOOKING_BACK:
             return math.inf
