@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from minmin.errors import InputError, MinMinError
 from minmin.oracle import Ability, Evaluation, Problem
 from minmin.space import Blocks, Vector, dot, first_array, like, machine_eps, norm, parts_of, to_numpy
+
+_LANCZOS_STEPS = 60
 
 
 @dataclass(frozen=True)
@@ -206,18 +209,17 @@ class _Probe:
         yield Finding("swapped()", ok, f"its gradients are off by {gap:.2g} of {size:.2g}")
 
     def convexity(self) -> Iterator[Finding]:
-        worst, noise = np.inf, 0.0
+        _, least = self._extreme_curvatures(1.0, 1.0)
         for point in self.points:
             for length in (1e-3, 1.0, 10.0):
                 curvature, error = self._secant(point, self._unit(), length * (1.0 + point.size))
-                if curvature + error < worst:
-                    worst, noise = curvature + error, error
-        yield Finding("convexity", worst >= 0.0, f"the least curvature seen is {worst - noise:.3g}")
+                least = min(least, curvature + error)
+        yield Finding("convexity", least >= 0.0, f"the least curvature seen is {least:.3g}")
 
     def _secant(self, point: _Point, direction: _Point, length: float) -> tuple[float, float]:
         """Curvature along a segment of this length, and its rounding error; the direction has length one."""
         a, b = (self._gradient(point.moved(direction, t * length)) for t in (-0.5, 0.5))
-        return b.moved(a, -1.0).dot(direction) / length, 8.0 * self.eps * (a.size + b.size) / length
+        return b.moved(a, -1.0).dot(direction) / length, self._noise(a, b) / length
 
     def constants(self) -> Iterator[Finding]:
         c = self.problem.constants
@@ -238,35 +240,47 @@ class _Probe:
             ok = least >= 0.999
             yield Finding("mu_x and mu_y together", ok, f"the curvature seen is {least:.6g} of what they promise")
 
-    def _extreme_curvatures(self, in_x: float, in_y: float, iterations: int = 30) -> tuple[float, float]:
-        """The largest and the least curvature of f with the blocks scaled, by power iteration at every point.
+    def _extreme_curvatures(self, in_x: float, in_y: float) -> tuple[float, float]:
+        """The largest and the least curvature seen of f with the blocks scaled, by Lanczos at every point.
 
         What rounding may have added is taken off again.
         """
         most, least = -np.inf, np.inf
         for point in self.points:
-            h = self.eps ** (1 / 3) * (1.0 + point.size) / max(in_x, in_y)
-            top = 0.0
-            for shift in (False, True):
-                direction = self._unit(float(in_x > 0), float(in_y > 0))
-                for _ in range(iterations):
-                    image, error = self._hessian_times(point, direction.scaled(in_x, in_y), h)
-                    image, error = image.scaled(in_x, in_y), error * max(in_x, in_y)
-                    curvature = image.dot(direction)
-                    if shift:
-                        least = min(least, curvature + error)
-                        image = direction.scaled(top, top).moved(image, -1.0)
-                    else:
-                        most, top = max(most, curvature - error), max(top, curvature)
-                    if image.size == 0.0:
-                        break
-                    direction = image.scaled(*(2 * (1.0 / image.size,)))
+            ritz, error = self._ritz_values(point, in_x, in_y)
+            most, least = max(most, float(ritz[-1]) - error), min(least, float(ritz[0]) + error)
         return most, least
+
+    def _ritz_values(self, point: _Point, in_x: float, in_y: float) -> tuple[np.ndarray[Any, Any], float]:
+        """Approximate eigenvalues of the scaled Hessian at a point, and the rounding error in them."""
+        h = self.eps ** (1 / 3) * (1.0 + point.size) / max(in_x, in_y)
+        size = (self.problem.d_x if in_x else 0) + (self.problem.d_y if in_y else 0)
+        basis = [self._unit(float(in_x > 0), float(in_y > 0))]
+        diagonal: list[float] = []
+        off_diagonal: list[float] = []
+        error = 0.0
+        for _ in range(min(_LANCZOS_STEPS, size)):
+            image, noise = self._hessian_times(point, basis[-1].scaled(in_x, in_y), h)
+            image, error = image.scaled(in_x, in_y), max(error, noise * max(in_x, in_y))
+            diagonal.append(image.dot(basis[-1]))
+            for vector in (*basis, *basis):  # twice: orthogonal to rounding
+                image = image.moved(vector, -image.dot(vector))
+            if image.size <= 1e-6 * max(map(abs, diagonal)) + error:
+                break
+            off_diagonal.append(image.size)
+            basis.append(image.scaled(*(2 * (1.0 / image.size,))))
+        return scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[: len(diagonal) - 1]), error
 
     def _hessian_times(self, point: _Point, direction: _Point, h: float) -> tuple[_Point, float]:
         """The Hessian times a direction by differences of gradients, and the rounding error in it."""
         a, b = self._gradient(point.moved(direction, -h)), self._gradient(point.moved(direction, h))
-        return b.moved(a, -1.0).scaled(*(2 * (0.5 / h,))), 4.0 * self.eps * (a.size + b.size) / h
+        return b.moved(a, -1.0).scaled(*(2 * (0.5 / h,))), self._noise(a, b) / (2.0 * h)
+
+    def _noise(self, a: _Point, b: _Point) -> float:
+        """Rounding error to expect in the difference of two gradients."""
+        constants = self.problem.constants
+        known = 0.0 if constants is None else sum(self._at(self.points[1]).gradient_noise(constants))
+        return 8.0 * self.eps * (a.size + b.size) + 2.0 * known
 
     def y_hessian(self) -> Iterator[Finding]:
         if Ability.HESS_YY not in self.problem.abilities or isinstance(self.start.y, Blocks):

@@ -7,6 +7,7 @@ import hashlib
 import os
 import tempfile
 import time
+import zipfile
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -58,8 +59,8 @@ class Checkpoint:
 
     def __init__(self, path: Any, marks: dict[str, str]):
         try:
-            self.path = Path(path)
-        except TypeError:
+            self.path = Path(path).resolve()  # a link's target is the file
+        except (TypeError, ValueError):
             raise CheckpointError(f"checkpoint must be a path, got {path!r}") from None
         self._marks = marks
         self._last = time.perf_counter()
@@ -84,7 +85,7 @@ class Checkpoint:
         data = self.path.read_bytes()
         tree, notes = self._unpacked(data, types, model)
         for what, mark in self._marks.items():
-            if notes["marks"].get(what) != mark:
+            if notes.get("marks", {}).get(what) != mark:
                 raise CheckpointError(
                     f"the checkpoint {self.path} belongs to another {what}; "
                     "give another path, or remove the file to start anew"
@@ -98,11 +99,14 @@ class Checkpoint:
         if hashlib.sha256(payload).hexdigest().encode() != digest:
             raise CheckpointError(f"the checkpoint {self.path} is truncated or damaged; it was left as it is")
         version, _, archive = payload.partition(b"\n")
-        if int(version) > _FORMAT:
+        if version.isdigit() and int(version) > _FORMAT:
             raise CheckpointError(
                 f"the checkpoint {self.path} has format {int(version)}, from a newer minmin; this one reads {_FORMAT}"
             )
-        return decode(archive, types, model)
+        try:
+            return decode(archive, types, model)
+        except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+            raise CheckpointError(f"the checkpoint {self.path} cannot be understood; it was left as it is") from error
 
     def write_when_due(self, tree: Any) -> None:
         """Write if that keeps within the share of time."""

@@ -36,6 +36,7 @@ class Snapshot(NamedTuple):
     known_range: tuple[float, float]
     counts: tuple[tuple[str, int], ...]
     monitor: int
+    looked: bool
     rows: tuple[tuple[float, ...], ...]
     seconds: float
 
@@ -77,19 +78,22 @@ class Run:
         self.problem = problem.counted(self.tally)
 
     def go(self, x: Any, y: Any) -> Result:
-        try:
+        # What overflows is reported by name, so NumPy need not warn of it.
+        with np.errstate(over="ignore", invalid="ignore"):
             try:
-                # What overflows is reported by name, so NumPy need not warn of it.
-                with np.errstate(over="ignore", invalid="ignore"):
-                    end = self._iterate(x, y)
-            finally:
-                if self.file is not None and self.snapshot is not None:
-                    self.file.write(self.snapshot)
-            return self._result(end)
-        except MinMinError as error:
-            if self.seen is not None:
-                error.result = self._last_finite_result(self.seen, _End("interrupted", str(error)))
-            raise
+                return self._result(self._saved(self._iterate, x, y))
+            except MinMinError as error:
+                if self.seen is not None:
+                    error.result = self._last_finite_result(self.seen, _End("interrupted", str(error)))
+                raise
+
+    def _saved(self, iterate: Callable[[Any, Any], _End], x: Any, y: Any) -> _End:
+        """What the iterations end with, however they end; what they reached is in the checkpoint then."""
+        try:
+            return iterate(x, y)
+        finally:
+            if self.file is not None and self.snapshot is not None:
+                self.file.write(self.snapshot)
 
     def _last_finite_result(self, seen: Record, end: _End) -> Result:
         """The best answer of a run that failed, or the last one looked at where not even that has a value."""
@@ -132,6 +136,7 @@ class Run:
         self.history.restore(kept.rows)
         self.answer = kept.state.answer
         record = self._record(self.answer)
+        self.seen = record if kept.looked else None
         self.monitor_tally.counts["value"] = kept.monitor
         return kept.state, self._converged() or self._reached(record)
 
@@ -155,6 +160,7 @@ class Run:
             (self.lower_bound, self.lowest_value),
             tuple(self.tally.counts.items()),
             self.monitor_tally["value"],
+            self.seen is not None and self.seen.x is self.answer.x and self.seen.y is self.answer.y,
             self.history.rows(),
             self.clock.elapsed(),
         )
@@ -190,6 +196,8 @@ class Run:
             )
         if math.isfinite(self.answer.gap_bound):
             self.worst_bound = max(self.worst_bound, self.answer.gap_bound)
+        if self.steps % self.patience == 0 and math.isinf(bound) and self._bounds_are_due():
+            return _End("stalled", f"no bound was found in {self.steps} iterations; is f bounded below?")
         if self.steps % self.patience == 0 and self.worst_bound > 0.0:
             if self.worst_bound > 0.5 * self.worst_bound_before:
                 return _End(
@@ -199,6 +207,10 @@ class Run:
                 )
             self.worst_bound_before, self.worst_bound = self.worst_bound, 0.0
         return None
+
+    def _bounds_are_due(self) -> bool:
+        """Whether somebody waits for a bound, and none is known to be coming."""
+        return self.stops.tol > 0.0 and self.stops.target_value is None
 
     def _at_rounding_level(self) -> bool:
         """Both gradients are below their own rounding errors, and a bound of tol is out of reach."""

@@ -41,8 +41,9 @@ def minimize(
     x0, y0 : arrays, optional
         The start, zero where not given. Its array library, dtype and device are kept; it is not modified.
     method : str
-        "bam", "nag", "acdm", "lincoupling", or "auto" (default): see :class:`minmin.methods.Bam`,
-        :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`.
+        "auto" (default), "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling": see
+        :class:`minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
+        :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`.
     tol : float
         Stop as ``converged`` when f(x, y) - f* <= tol is proved for the answer; absolute, in units of f. 0
         switches this off.
@@ -64,8 +65,8 @@ def minimize(
         A file that is written now and then and at every end, and kept. A later run with the same problem, method
         and start goes on from it, under whatever stops it is given; budgets count from the very start.
     **options
-        Go to the method: ``inner`` and ``outer`` for "bam", ``rescale`` for "nag", ``rescale`` and
-        ``certify_every`` for "acdm" and "lincoupling".
+        Go to the method: ``inner`` and ``outer`` for "reduced-lbfgs" and "bam", ``rescale`` for "nag", ``rescale``
+        and ``certify_every`` for "acdm" and "lincoupling"; ``cost_ratio``, what ∇ₓf costs in units of ∇ᵧf, for "auto".
 
     Returns
     -------

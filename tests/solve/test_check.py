@@ -67,6 +67,16 @@ SINE = minmin.problems.Function(
     d_y=2,
 )
 
+SADDLE = minmin.problems.Function(
+    lambda x, y: float(x @ x + y @ y - 1.5 * x[0] ** 2),
+    lambda x, y: 2 * x - 3 * x[0] * np.eye(6)[0],
+    lambda x, y: 2 * y,
+    d_x=6,
+    d_y=4,
+)
+_BIG = Quadratic.random(d_x=300, d_y=50, seed=2)
+LARGE = Quadratic(_BIG.H, _BIG.b, 300, Constants(50.0, 500.0, 0.1, 1.0))
+
 WRONG = {
     "gradient in x by 1 %": (wrong(grad_x=lambda f: lambda x, y: 1.01 * f(x, y)), "∇ₓf against differences"),
     "gradient in y shifted": (wrong(grad_y=lambda f: lambda x, y: f(x, y) + 1.0), "∇ᵧf against differences"),
@@ -84,6 +94,8 @@ WRONG = {
         "L_x and L_y together",
     ),
     "not convex": (SINE, "convexity"),
+    "not convex in one variable of ten": (SADDLE, "convexity"),
+    "mu_y ten times too large among 350 variables": (LARGE, "mu_y"),
     "raises": (wrong(grad_x=lambda f: lambda x, y: 1 / 0), "gradients"),
     "wrong shape": (wrong(grad_y=lambda f: lambda x, y: np.ones(7)), "gradients"),
 }

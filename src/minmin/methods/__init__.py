@@ -40,7 +40,17 @@ __all__ = [
 ]
 
 
-_KEYWORDS = ("tol", "target_value", "max_grad_x", "max_grad_y", "max_seconds", "callback", "progress", "seed")
+_KEYWORDS = (
+    "tol",
+    "target_value",
+    "max_grad_x",
+    "max_grad_y",
+    "max_seconds",
+    "callback",
+    "progress",
+    "seed",
+    "checkpoint",
+)
 """What minimize() takes for every method, to suggest where an option is unknown."""
 
 
@@ -95,5 +105,7 @@ def _chosen(options: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
         raise InputError(f"cost_ratio = {ratio} must be positive and finite: what ∇ₓf costs in units of ∇ᵧf")
     outer = "x" if ratio >= 1.0 else "y"
     chosen = {"outer": outer, **{name: value for name, value in options.items() if name != "cost_ratio"}}
-    why = f"auto took reduced-lbfgs in {outer}" + ("" if ratio >= 1.0 else ", the dearer block")
+    why = f"auto took reduced-lbfgs in {outer}, the dearer block" + (
+        "" if "cost_ratio" in options else " by convention"
+    )
     return ReducedLbfgs.name, chosen, why

@@ -65,7 +65,7 @@ class CoordinateMethod(Method):
     def __post_init__(self) -> None:
         require_flag("rescale", self.rescale)
         if self.certify_every is not None:
-            as_count(self.certify_every, "certify_every")
+            object.__setattr__(self, "certify_every", as_count(self.certify_every, "certify_every"))
 
     def check(self, problem: Problem) -> None:
         require_constants(self.name, problem)

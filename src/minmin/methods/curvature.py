@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
-from minmin.space import Array, dot
+from minmin.space import Array, dot, norm
 
 
 class Pairs(NamedTuple):
@@ -17,7 +18,9 @@ class Pairs(NamedTuple):
 
 def remember(pairs: Pairs, step: Array, change: Array, product: float, memory: int) -> Pairs:
     """Add a pair, forgetting the oldest; one without clearly positive curvature is left out."""
-    if not product > 1e-10 * (dot(step, step) * dot(change, change)) ** 0.5:
+    squares = dot(step, step), dot(change, change)
+    usable = product > 1e-10 * norm(step) * norm(change) and all(0.0 < s < math.inf for s in (*squares, product))
+    if not usable:
         return pairs
     return Pairs(
         (*pairs.steps, step)[-memory:],

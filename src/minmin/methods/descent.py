@@ -8,6 +8,9 @@ from typing import Protocol, TypeVar
 
 from minmin.space import Vector, dot
 
+_MOST_SHORTENINGS = 100
+"""After so many a step is taken as it is; whoever took it sees that it led nowhere, or to NaN."""
+
 
 class Visited(Protocol):
     """A point where a gradient is known."""
@@ -38,7 +41,7 @@ def advance(
     step there, the change of gradient over it and their inner product.
     """
     slope = dot(start.gradient, step)
-    while True:
+    for _ in range(_MOST_SHORTENINGS):
         new = at(start.v + step)
         change = new.gradient - start.gradient
         product = dot(step, change)
@@ -49,3 +52,4 @@ def advance(
         # Where even the slope overflows, the step was too long by more than can be told.
         shorter = slope / (slope - end_slope) if math.isfinite(end_slope) else 0.1
         step, slope = shorter * step, shorter * slope
+    return new

@@ -7,9 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+import numpy as np
 from array_api_compat import array_namespace
 
 from minmin.constants import Constants
+from minmin.errors import NonFiniteError
 from minmin.methods.curvature import Pairs, inverse_times, remember
 from minmin.methods.descent import advance
 from minmin.methods.watch import fits_y_secant, report_y_secant
@@ -48,25 +50,35 @@ class Reconstruction(NamedTuple):
 
 
 class Reconstructor(ABC):
-    """Lowers f in y until what is left to gain is small.
+    """Lowers f in y until what is left to gain is small."""
+
+    name: ClassVar[str]
+    needs: ClassVar[Ability] = Ability.NONE
+    needs_constants: ClassVar[bool] = False
+
+    @abstractmethod
+    def solve(
+        self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None
+    ) -> Reconstruction:
+        """Go on until the gain left is at most ``allowed``, or a hundredth of the first one where that is None."""
+
+
+class _Curved(Reconstructor):
+    """Steps that know curvature.
 
     A proposed step s estimates what can be gained, -½<∇ᵧf, s>: for Newton's step that is the decrease of the
     quadratic model, whatever the units of y.
     """
 
-    name: ClassVar[str]
-    needs: ClassVar[Ability] = Ability.NONE
-    needs_constants: ClassVar[bool] = False
     kept_pairs: ClassVar[int] = 30
 
     @abstractmethod
-    def _step(self, point: YPoint, memory: YMemory, constants: Constants | None) -> Array | None:
+    def _step(self, point: YPoint, memory: YMemory) -> Array | None:
         """The step to take, or None where too little is known to estimate a gain by one."""
 
     def solve(
         self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None
     ) -> Reconstruction:
-        """Go on until the gain left is at most ``allowed``, or a hundredth of the first one where that is None."""
         spent = 0
 
         def at(y: Array) -> YPoint:
@@ -80,32 +92,39 @@ class Reconstructor(ABC):
             size = dot(step, step)
             if constants is not None and not fits_y_secant(constants, product, size):
                 _, noise = new.evaluation.gradient_noise(constants)
-                report_y_secant(constants, product, size, largest, new.evaluation.eps, noise)
+                report_y_secant(constants, product, size, memory.largest_gradient, new.evaluation.eps, noise)
             memory = memory._replace(
                 pairs=remember(memory.pairs, step, change, product, self.kept_pairs),
                 softest=min(memory.softest, product / size) if product > 0.0 < size else memory.softest,
-                largest_gradient=largest,
             )
 
         point = at(memory.y)
-        largest = max(memory.largest_gradient, point.evaluation.grad_y_norm)
-        if not math.isfinite(point.evaluation.grad_y_norm):  # x went too far; whoever moved it sees it too
+        size = point.evaluation.grad_y_norm
+        if not math.isfinite(size):  # x went too far; whoever moved it sees it too
             return Reconstruction(point.evaluation, memory, 0.0)
+        memory = memory._replace(largest_gradient=max(memory.largest_gradient, size))
+        left, gain = allowed, 0.0
         while point.evaluation.grad_y_norm > 0.0:
-            step = self._step(point, memory, constants)
+            step = self._step(point, memory)
             if step is None:
                 gain = math.inf
                 step = first_step(point.gradient, point.v, None if constants is None else constants.L_y)
             else:
                 gain = -0.5 * dot(point.gradient, step)
-                allowed = 0.01 * gain if allowed is None else allowed
-                if not gain > allowed or spent > _MOST_STEPS:
-                    return Reconstruction(point.evaluation, memory._replace(y=point.v), max(gain, 0.0))
+                left = 0.01 * gain if left is None else left
+            if not gain > (0.0 if left is None else left) or spent > _MOST_STEPS:
+                break
             moved = advance(point, step, at, learn, lambda _: spent > _MOST_STEPS, overshot=0.5)
-            if norm(moved.v - point.v) <= 4.0 * point.evaluation.eps * norm(point.v):
-                return Reconstruction(moved.evaluation, memory._replace(y=moved.v), 0.0)
+            distance = norm(moved.v - point.v)
+            if not math.isfinite(distance + moved.evaluation.grad_y_norm):
+                raise NonFiniteError(
+                    "y or ∇ᵧf became infinite or NaN; is f bounded below in y, and finite around the start?"
+                )
+            gain, stands = 0.0, distance <= 4.0 * point.evaluation.eps * norm(point.v)
             point = moved
-        return Reconstruction(point.evaluation, memory._replace(y=point.v), 0.0)
+            if stands:
+                break
+        return Reconstruction(point.evaluation, memory._replace(y=point.v), max(gain, 0.0))
 
 
 def first_step(gradient: Array, at: Array, L: float | None) -> Array:
@@ -115,23 +134,27 @@ def first_step(gradient: Array, at: Array, L: float | None) -> Array:
     return gradient * (-1e-3 * max(norm(at), 1.0) / norm(gradient))
 
 
-class LbfgsReconstructor(Reconstructor):
+class LbfgsReconstructor(_Curved):
     """L-BFGS with the pairs of all reconstructions before: f(x, ·) changes little from x to x."""
 
     name = "lbfgs"
 
-    def _step(self, point: YPoint, memory: YMemory, constants: Constants | None) -> Array | None:
+    def _step(self, point: YPoint, memory: YMemory) -> Array | None:
         return -inverse_times(memory.pairs, point.gradient) if memory.pairs.steps else None
 
 
-class NewtonReconstructor(Reconstructor):
-    """Newton's method with the y-Hessian of the problem."""
+class NewtonReconstructor(LbfgsReconstructor):
+    """Newton's method with the y-Hessian of the problem; a step of L-BFGS where that is singular."""
 
     name = "newton"
     needs = Ability.HESS_YY
 
-    def _step(self, point: YPoint, memory: YMemory, constants: Constants | None) -> Array | None:
-        return -array_namespace(point.v).linalg.solve(point.evaluation.hess_yy(), point.gradient)
+    def _step(self, point: YPoint, memory: YMemory) -> Array | None:
+        try:
+            step = -array_namespace(point.v).linalg.solve(point.evaluation.hess_yy(), point.gradient)
+        except (np.linalg.LinAlgError, RuntimeError):
+            return super()._step(point, memory)
+        return step if dot(point.gradient, step) < 0.0 else super()._step(point, memory)
 
 
 class NagReconstructor(Reconstructor):
@@ -139,9 +162,6 @@ class NagReconstructor(Reconstructor):
 
     name = "nag"
     needs_constants = True
-
-    def _step(self, point: YPoint, memory: YMemory, constants: Constants | None) -> Array | None:
-        raise TypeError("accelerated gradient proposes no single steps")
 
     def solve(
         self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None
@@ -151,13 +171,14 @@ class NagReconstructor(Reconstructor):
         momentum = (root - 1.0) / (root + 1.0)
         before = memory.y
         evaluation = slice_.at(before)
+        gain = square(evaluation.grad_y_norm) / (2.0 * constants.mu_y)
+        left = 0.01 * gain if allowed is None else allowed
         for _ in range(_MOST_STEPS):
-            gain = square(evaluation.grad_y_norm) / (2.0 * constants.mu_y)
-            allowed = 0.01 * gain if allowed is None else allowed
-            if gain <= allowed:
+            if not gain > left:
                 break
             after = evaluation.y - evaluation.grad_y * (1.0 / constants.L_y)
             evaluation, before = slice_.at(after + momentum * (after - before)), after
+            gain = square(evaluation.grad_y_norm) / (2.0 * constants.mu_y)
         return Reconstruction(evaluation, memory._replace(y=evaluation.y, softest=constants.mu_y), gain)
 
 

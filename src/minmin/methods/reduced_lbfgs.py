@@ -23,12 +23,13 @@ _TOO_LOOSE = 0.5
 """Where y turns out to have left more than this part of it, y is solved again, and more tightly from then on."""
 _GROWTH = 1e3
 """A step is at most so many times as long as the one before."""
-_FRESH_STARTS = 2
-"""So often a run that moves no more forgets its directions and solves y again, before it ends."""
+_FRESH_STARTS = 6
+"""So often in a row a run that does not move x solves y again, or forgets its directions, before it ends."""
 _CAUTION = 4.0
-"""Estimated bounds are multiplied by this, and"""
-_LOOKING_BACK = 3
-"""take the largest gradients of so many points: flat directions show only after the steep ones are gone."""
+"""Estimated bounds are multiplied by this."""
+_LOOKING_BACK = 20
+"""Estimated bounds take the largest gradients of so many points (fewer where x has fewer variables): flat directions
+show only after the steep ones are gone."""
 
 
 class Start(NamedTuple):
@@ -141,7 +142,21 @@ class ReducedLbfgs(Method):
         memories = tuple(no_memory(part) for part in parts_of(cheap))
         best = Answer(outer, cheap, math.inf)
         start = ReducedState(
-            outer, (), memories, math.inf, Pairs(), math.inf, _LOOSE, 0, 0, math.inf, best, best, (), (), ()
+            x=outer,
+            gradient=(),
+            y=memories,
+            gain=math.inf,
+            pairs=Pairs(),
+            softest=math.inf,
+            looseness=_LOOSE,
+            stuck=0,
+            calls=0,
+            first_bound=math.inf,
+            answer=best,
+            best=best,
+            norms=(),
+            seen=(),
+            guard=(),
         )
         return self._answering(start, best)
 
@@ -153,16 +168,16 @@ class ReducedLbfgs(Method):
         if not state.gradient:
             return self._judged(oriented, *self._lowered(oriented, state, None), exhausted=False)
         if norm(state.gradient[0]) == 0.0:
-            state = state._replace(stuck=state.stuck + 1)
-            lowered = self._lowered(oriented, state, None)
-            return self._judged(oriented, *lowered, exhausted=state.stuck > _FRESH_STARTS)
+            lowered, evaluation = self._lowered(oriented, state, None)
+            stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
+            return self._judged(oriented, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _FRESH_STARTS)
         direction = self._direction(oriented, state)
         expected_gain = -0.5 * dot(state.gradient[0], direction)
         if state.gain > _TOO_LOOSE * expected_gain:
-            state = state._replace(looseness=0.5 * state.looseness)
+            state = state._replace(looseness=0.5 * state.looseness, stuck=state.stuck + 1)
             allowed = None if math.isinf(state.gain) else state.looseness * expected_gain
-            lowered = self._lowered(oriented, state, allowed)
-            return self._judged(oriented, *lowered, exhausted=False)
+            lowered, evaluation = self._lowered(oriented, state, allowed)
+            return self._judged(oriented, lowered, evaluation, exhausted=state.stuck > _FRESH_STARTS)
         moved, evaluation = self._moved(oriented, state, direction, state.looseness * expected_gain)
         if norm(moved.x - state.x) > 4.0 * evaluation.eps * norm(state.x):
             return self._judged(oriented, moved._replace(stuck=0), evaluation, exhausted=False)
@@ -220,7 +235,8 @@ class ReducedLbfgs(Method):
             state = state._replace(seen=(seen,))
         newest = (evaluation.grad_x_norm, evaluation.grad_y_norm)
         # Where x can move no more nothing new will show, so only the newest point counts.
-        norms = _LOOKING_BACK * (newest,) if exhausted else (*state.norms, newest)[-_LOOKING_BACK:]
+        looking_back = min(_LOOKING_BACK, problem.d_x + 3)
+        norms = looking_back * (newest,) if exhausted else (*state.norms, newest)[-looking_back:]
         state = state._replace(norms=norms)
         answer = self._bounded(problem, state, evaluation)._replace(exhausted=exhausted)
         best = answer if answer.gap_bound <= state.best.gap_bound else state.best
@@ -245,17 +261,17 @@ class ReducedLbfgs(Method):
         return Answer(
             state.x,
             evaluation.y,
-            self._estimate(state) if estimated else bound,
+            self._estimate(problem, state) if estimated else bound,
             problem.gap_floor(evaluation),
             estimated=estimated,
         )
 
-    def _estimate(self, state: ReducedState) -> float:
+    def _estimate(self, problem: Problem, state: ReducedState) -> float:
         """What |∇f|²/2μ would be with the least curvatures seen, times a factor for those not seen."""
         if state.norms[-1] == (0.0, 0.0):
             return 0.0
         softest_y = min(memory.softest for memory in state.y)
-        if math.isinf(state.softest) or math.isinf(softest_y) or len(state.norms) < _LOOKING_BACK:
+        if math.isinf(state.softest + softest_y) or len(state.norms) < min(_LOOKING_BACK, problem.d_x + 3):
             return math.inf
         in_x, in_y = (max(norms) for norms in zip(*state.norms, strict=True))
         return _CAUTION * (square(in_x) / (2.0 * state.softest) + square(in_y) / (2.0 * softest_y))
