@@ -76,7 +76,7 @@ def random_glm(rng: np.random.Generator, loss: str = "logistic", n: int = 60, sp
 
 
 def glm_minimum(problem: GLM) -> tuple[np.ndarray, float]:
-    """The minimiser and minimum of a logistic or squared GLM, by Newton in long double-free plain NumPy."""
+    """The minimiser and minimum of a logistic or squared GLM, by Newton's method in plain NumPy."""
     X = problem.X.toarray() if scipy.sparse.issparse(problem.X) else problem.X
     Y = problem.Y.toarray() if scipy.sparse.issparse(problem.Y) else problem.Y
     A, w, t = np.hstack([X, Y]), problem.weights, problem.target

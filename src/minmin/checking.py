@@ -64,7 +64,7 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
     """Look whether a problem's gradients, slices, constants and abilities are what it says.
 
     Gradients are compared with differences of values, with steps that fit the dtype; constants with the curvature
-    along random segments and along those that look worst (power iteration on differences of gradients).
+    along random segments and along those that look worst (Lanczos on differences of gradients).
 
     Parameters
     ----------

@@ -81,16 +81,16 @@ class Run:
         # What overflows is reported by name, so NumPy need not warn of it.
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                return self._result(self._saved(self._iterate, x, y))
+                return self._result(self._iterate_and_save(x, y))
             except MinMinError as error:
                 if self.seen is not None:
                     error.result = self._last_finite_result(self.seen, _End("interrupted", str(error)))
                 raise
 
-    def _saved(self, iterate: Callable[[Any, Any], _End], x: Any, y: Any) -> _End:
-        """What the iterations end with, however they end; what they reached is in the checkpoint then."""
+    def _iterate_and_save(self, x: Any, y: Any) -> _End:
+        """However the iterations end, what they reached is in the checkpoint then."""
         try:
-            return iterate(x, y)
+            return self._iterate(x, y)
         finally:
             if self.file is not None and self.snapshot is not None:
                 self.file.write(self.snapshot)

@@ -18,7 +18,7 @@ def problem_of(kind):
 
 def assert_same_run(a, b):
     assert np.array_equal(a.x, b.x)
-    for p, q in zip(np.atleast_1d(a.y) if isinstance(a.y, np.ndarray) else a.y, b.y, strict=True):
+    for p, q in zip(a.y, b.y, strict=True):
         assert np.array_equal(p, q)
     assert a.calls == b.calls
     assert (a.fun, a.gap_bound, a.status, a.nit) == (b.fun, b.gap_bound, b.status, b.nit)

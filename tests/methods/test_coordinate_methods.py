@@ -69,7 +69,6 @@ def test_the_mean_log_gap_falls_at_the_theorems_rate(kind, rescale):
 
 def test_draws_depend_on_seed_and_index_alone_and_are_uniform():
     """The first numbers are fixed: they must be the same on every platform."""
-    assert [uniform(0, i) for i in range(3)] == [uniform(0, i) for i in range(3)]
     assert np.allclose(
         [uniform(0, 0), uniform(0, 1), uniform(7, 0)], [0.8833108082136426, 0.43152799704850997, 0.5243459416779314]
     )

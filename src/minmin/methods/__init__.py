@@ -105,7 +105,5 @@ def _chosen(options: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
         raise InputError(f"cost_ratio = {ratio} must be positive and finite: what ∇ₓf costs in units of ∇ᵧf")
     outer = "x" if ratio >= 1.0 else "y"
     chosen = {"outer": outer, **{name: value for name, value in options.items() if name != "cost_ratio"}}
-    why = f"auto took reduced-lbfgs in {outer}, the dearer block" + (
-        "" if "cost_ratio" in options else " by convention"
-    )
-    return ReducedLbfgs.name, chosen, why
+    whose_word = "" if "cost_ratio" in options else " by convention"
+    return ReducedLbfgs.name, chosen, f"auto took reduced-lbfgs in {outer}, the dearer block{whose_word}"

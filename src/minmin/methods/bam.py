@@ -15,7 +15,7 @@ from minmin.methods.base import (
     theory_patience,
 )
 from minmin.methods.inner import INNER_SOLVERS, InnerSolver, Subproblem
-from minmin.methods.watch import Seen, check_secant
+from minmin.methods.watch import Seen, watched
 from minmin.oracle import Evaluation, Problem, Slice
 from minmin.space import Array, Vector, parts_of, square
 
@@ -113,16 +113,14 @@ class Bam(Method):
         halves = [y_half(p, inner, part, y) for part, y in zip(slice_.parts, state.y, strict=True)]
         evaluation = slice_.joint([e for _, e in halves])
         x_state = x_half(p, x_under, state.x, evaluation.grad_x)
-        seen = Seen.of(evaluation, constants, state.seen)
-        for before in state.seen:
-            check_secant(constants, before, seen)
+        seen = watched(evaluation, constants, state.seen)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x̄, ȳ).
         gap_bound = oriented.gap_bound(evaluation) - square(evaluation.grad_x_norm) / (2.0 * constants.L_x)
         outer, cheap = x_state.x_bar, evaluation.y
         pair = (cheap, outer) if oriented is not problem else (outer, cheap)
         exhausted = any(y.failures >= _FAILURES for y, _ in halves)
         answer = Answer(*pair, gap_bound, oriented.gap_floor(evaluation), exhausted)
-        return BamState(x_state, tuple(y for y, _ in halves), answer, (seen,))
+        return BamState(x_state, tuple(y for y, _ in halves), answer, seen)
 
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, self._oriented(problem))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from minmin.constants import Metric, metric
 from minmin.errors import as_count
 from minmin.methods.base import Answer, Method, require_constants, require_flag, theory_patience
-from minmin.methods.watch import Seen, check_secant
+from minmin.methods.watch import Seen, watched
 from minmin.oracle import Problem
 from minmin.space import Vector
 
@@ -88,10 +88,7 @@ class CoordinateMethod(Method):
         if every and steps % every == 0:
             evaluation = problem.fix(bar.x).at(bar.y)
             answer = Answer(bar.x, bar.y, problem.gap_bound(evaluation), problem.gap_floor(evaluation))
-            new = Seen.of(evaluation, constants, seen)
-            for before in seen:
-                check_secant(constants, before, new)
-            seen = (new,)
+            seen = watched(evaluation, constants, seen)
         return CoordinateState(v, ratio, steps, answer, seen)
 
     def patience(self, problem: Problem) -> int:

@@ -29,6 +29,11 @@ def remember(pairs: Pairs, step: Array, change: Array, product: float, memory: i
     )
 
 
+def softer(softest: float, product: float, size: float) -> float:
+    """The least curvature seen, after a step of this squared length and its product with the change of gradient."""
+    return min(softest, product / size) if product > 0.0 and size > 0.0 else softest
+
+
 def inverse_times(pairs: Pairs, vector: Array) -> Array:
     """The L-BFGS inverse Hessian times a vector (Nocedal 1980, two-loop recursion).
 

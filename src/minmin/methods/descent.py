@@ -37,8 +37,8 @@ def advance(
 
     On a convex function the slope at a step's end tells whether the step was too long: when f rises there by more
     than the part ``overshot`` of how it fell at the start. A shorter one then ends where the secant of the slopes
-    is zero. ``learn(point, step, change, product)`` hears of every point visited: the
-    step there, the change of gradient over it and their inner product.
+    is zero. ``learn(point, step, change, product)`` hears of every point visited: the step there, the change of
+    gradient over it and their inner product.
     """
     slope = dot(start.gradient, step)
     for _ in range(_MOST_SHORTENINGS):

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from minmin.constants import metric
 from minmin.methods.base import Answer, Method, require_constants, require_flag, theory_patience
-from minmin.methods.watch import Seen, check_secant
+from minmin.methods.watch import Seen, watched
 from minmin.oracle import Problem
 from minmin.space import Vector, square
 
@@ -58,11 +58,9 @@ class Nag(Method):
         assert constants is not None
         m = metric(constants, self.rescale)
         evaluation = problem.fix(state.x_under).at(state.y_under)
-        seen = Seen.of(evaluation, constants, state.seen)
-        for before in state.seen:
-            check_secant(constants, before, seen)
-        x_bar = state.x_under - (1.0 / m.smoothness) * seen.grad_x
-        y_bar = state.y_under - (1.0 / (m.weight_y * m.smoothness)) * seen.grad_y
+        seen = watched(evaluation, constants, state.seen)
+        x_bar = state.x_under - (1.0 / m.smoothness) * evaluation.grad_x
+        y_bar = state.y_under - (1.0 / (m.weight_y * m.smoothness)) * evaluation.grad_y
         root = math.sqrt(m.smoothness / m.mu)
         momentum = (root - 1.0) / (root + 1.0)
         # The descent lemma carries the bound from z_under to z̄.
@@ -71,7 +69,7 @@ class Nag(Method):
             x_bar + momentum * (x_bar - state.answer.x),
             y_bar + momentum * (y_bar - state.answer.y),
             Answer(x_bar, y_bar, problem.gap_bound(evaluation) - descent, problem.gap_floor(evaluation)),
-            (seen,),
+            seen,
         )
 
     def patience(self, problem: Problem) -> int:

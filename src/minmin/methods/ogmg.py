@@ -77,20 +77,7 @@ def nag_ogm_g(gradient: Callable[[Array], Array], x0: Array, L: float, steps: in
 
     Guarantee: |∇f(x_N)| <= 2√2·LR/((n + 1)(m + 1)) with n + m = N the steps of the halves: the optimal O(1/N²).
 
-    Parameters
-    ----------
-    gradient : callable
-        ``gradient(x)`` returns ∇f(x).
-    x0 : array
-    L : float
-        Lipschitz constant of the gradient.
-    steps : int
-        N, gradients in all.
-
-    Returns
-    -------
-    array
-        x_N.
+    Parameters and answer are those of :func:`ogm_g`; ``steps`` counts the gradients of both halves.
     """
     _check(x0, L, steps)
     x = before = x0

@@ -12,7 +12,7 @@ from array_api_compat import array_namespace
 
 from minmin.constants import Constants
 from minmin.errors import NonFiniteError
-from minmin.methods.curvature import Pairs, inverse_times, remember
+from minmin.methods.curvature import Pairs, inverse_times, remember, softer
 from minmin.methods.descent import advance
 from minmin.methods.watch import fits_y_secant, report_y_secant
 from minmin.oracle import Ability, Evaluation, Slice
@@ -95,7 +95,7 @@ class _Curved(Reconstructor):
                 report_y_secant(constants, product, size, memory.largest_gradient, new.evaluation.eps, noise)
             memory = memory._replace(
                 pairs=remember(memory.pairs, step, change, product, self.kept_pairs),
-                softest=min(memory.softest, product / size) if product > 0.0 < size else memory.softest,
+                softest=softer(memory.softest, product, size),
             )
 
         point = at(memory.y)

@@ -10,10 +10,10 @@ from minmin.constants import Constants, block_parameters
 from minmin.errors import NonFiniteError
 from minmin.methods.bam import Bam, BamState
 from minmin.methods.base import Answer, Method, require_ability, require_choice, require_constants, theory_patience
-from minmin.methods.curvature import Pairs, inverse_times, remember
+from minmin.methods.curvature import Pairs, inverse_times, remember, softer
 from minmin.methods.descent import advance
 from minmin.methods.reconstruct import RECONSTRUCTORS, YMemory, first_step, no_memory, reconstruct
-from minmin.methods.watch import Seen, check_secant
+from minmin.methods.watch import Seen, watched
 from minmin.oracle import Evaluation, Problem
 from minmin.space import Vector, dot, norm, parts_of, square
 
@@ -132,8 +132,7 @@ class ReducedLbfgs(Method):
 
     def check(self, problem: Problem) -> None:
         solver = RECONSTRUCTORS[self.inner]
-        oriented = problem if self.outer == "x" else problem.swapped()
-        require_ability(f"inner={self.inner!r}", oriented, solver.needs)
+        require_ability(f"inner={self.inner!r}", self._oriented(problem), solver.needs)
         if solver.needs_constants:
             require_constants(f"{self.name}, inner={self.inner}", problem)
 
@@ -161,7 +160,7 @@ class ReducedLbfgs(Method):
         return self._answering(start, best)
 
     def step(self, problem: Problem, state: ReducedState) -> ReducedState:
-        oriented = problem if self.outer == "x" else problem.swapped()
+        oriented = self._oriented(problem)
         if state.guard:
             guard = Bam().step(oriented, state.guard[0])
             return self._answering(state._replace(guard=(guard,)), guard.answer._replace(note=state.answer.note))
@@ -184,6 +183,9 @@ class ReducedLbfgs(Method):
         # Too loose a y, or directions that lead nowhere, look like rounding; start anew before believing in it.
         anew = moved._replace(stuck=state.stuck + 1, looseness=0.1 * state.looseness, pairs=Pairs(), gain=math.inf)
         return self._judged(oriented, anew, evaluation, exhausted=anew.stuck > _FRESH_STARTS)
+
+    def _oriented(self, problem: Problem) -> Problem:
+        return problem if self.outer == "x" else problem.swapped()
 
     def _direction(self, problem: Problem, state: ReducedState) -> Vector:
         (gradient,) = state.gradient
@@ -214,10 +216,8 @@ class ReducedLbfgs(Method):
 
         def learn(new: XPoint, step: Vector, change: Vector, product: float) -> None:
             nonlocal state
-            size = dot(step, step)
-            softest = min(state.softest, product / size) if product > 0.0 < size else state.softest
             pairs = remember(state.pairs, step, change, product, self.kept_pairs)
-            state = state._replace(pairs=pairs, softest=softest)
+            state = state._replace(pairs=pairs, softest=softer(state.softest, product, dot(step, step)))
 
         start = Start(state.x, state.gradient[0])
         point = advance(start, direction, at, learn, lambda new: new.evaluation.grad_x_norm == 0.0, overshot=0.3)
@@ -229,13 +229,10 @@ class ReducedLbfgs(Method):
         """The state with its answer and its bound, or BAM's, where it takes over."""
         constants = problem.constants
         if constants is not None:
-            seen = Seen.of(evaluation, constants, state.seen)
-            for before in state.seen:
-                check_secant(constants, before, seen)
-            state = state._replace(seen=(seen,))
+            state = state._replace(seen=watched(evaluation, constants, state.seen))
         newest = (evaluation.grad_x_norm, evaluation.grad_y_norm)
         # Where x can move no more nothing new will show, so only the newest point counts.
-        looking_back = min(_LOOKING_BACK, problem.d_x + 3)
+        looking_back = _looking_back(problem)
         norms = looking_back * (newest,) if exhausted else (*state.norms, newest)[-looking_back:]
         state = state._replace(norms=norms)
         answer = self._bounded(problem, state, evaluation)._replace(exhausted=exhausted)
@@ -271,7 +268,7 @@ class ReducedLbfgs(Method):
         if state.norms[-1] == (0.0, 0.0):
             return 0.0
         softest_y = min(memory.softest for memory in state.y)
-        if math.isinf(state.softest + softest_y) or len(state.norms) < min(_LOOKING_BACK, problem.d_x + 3):
+        if math.isinf(state.softest + softest_y) or len(state.norms) < _looking_back(problem):
             return math.inf
         in_x, in_y = (max(norms) for norms in zip(*state.norms, strict=True))
         return _CAUTION * (square(in_x) / (2.0 * state.softest) + square(in_y) / (2.0 * softest_y))
@@ -287,6 +284,10 @@ class ReducedLbfgs(Method):
 
 _PATIENCE = 2000
 """Iterations without halving an estimated bound after which a run is given up."""
+
+
+def _looking_back(problem: Problem) -> int:
+    return min(_LOOKING_BACK, problem.d_x + 3)
 
 
 def _guards(constants: Constants) -> bool:

@@ -42,6 +42,14 @@ class Seen(NamedTuple):
         )
 
 
+def watched(evaluation: Evaluation, constants: Constants, before: tuple[Seen, ...]) -> tuple[Seen, ...]:
+    """What is kept of a point where both gradients are known, once it fits what was kept of the one before."""
+    new = Seen.of(evaluation, constants, before)
+    for old in before:
+        check_secant(constants, old, new)
+    return (new,)
+
+
 def check_secant(constants: Constants, old: Seen, new: Seen) -> None:
     """Compare the curvature between two points with what Assumptions 1.1 and 1.2 allow.
 

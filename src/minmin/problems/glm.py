@@ -177,7 +177,7 @@ class _GLMSlice(Slice):
 
 
 class _GLMEvaluation(Evaluation):
-    __slots__ = ("_problem", "_shared", "_slice", "_slope", "margins")
+    __slots__ = ("_problem", "_residual", "_shared", "_slice", "_slope", "margins")
 
     def __init__(self, slice_: _GLMSlice, y: Array, margins: Array, problem: GLM):
         super().__init__(slice_.x, y, problem._tally)
@@ -186,6 +186,7 @@ class _GLMEvaluation(Evaluation):
         self.margins = margins
         self._shared = problem.loss.prepare(margins, problem.target)
         self._slope: Array | None = None
+        self._residual: Array | None = None
 
     @property
     def slope(self) -> Array:
@@ -194,10 +195,17 @@ class _GLMEvaluation(Evaluation):
             self._slope = self._problem.loss.slope(self.margins, self._problem.target, self._shared)
         return self._slope
 
+    @property
+    def residual(self) -> Array:
+        """The derivative of the weighted mean loss with respect to every margin."""
+        if self._residual is None:
+            self._residual = self._problem.weights * self.slope
+        return self._residual
+
     def _other_terms(self) -> float:
         """|√w ℓ'| in units of sup ℓ'': what Xᵀ(w ℓ') sums may be large though the sum is small."""
         curvature = self._problem.loss.max_curvature
-        return math.sqrt(dot(self._problem.weights * self.slope, self.slope) / curvature)
+        return math.sqrt(dot(self.residual, self.slope) / curvature)
 
     def _compute_value(self) -> float:
         p = self._problem
@@ -206,11 +214,11 @@ class _GLMEvaluation(Evaluation):
 
     def _compute_grad_x(self) -> Array:
         self._tally.add("passes")
-        return self._problem._X_T @ (self._problem.weights * self.slope) + self._problem.alpha_x * self.x
+        return self._problem._X_T @ self.residual + self._problem.alpha_x * self.x
 
     def _compute_grad_y(self) -> Array:
         self._tally.add("passes_y")
-        return self._problem._Y_T @ (self._problem.weights * self.slope) + self._problem.alpha_y * self.y
+        return self._problem._Y_T @ self.residual + self._problem.alpha_y * self.y
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
