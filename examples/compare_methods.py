@@ -68,7 +68,7 @@ def draw(results: dict[str, minmin.Result], path: Path) -> None:
     for axis in (left, right):
         axis.grid(alpha=0.3)
         axis.set_xscale("log")
-    right.legend(fontsize="small", loc="lower left")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     figure.savefig(path, dpi=120)
     print(f"\nwrote {path}")
 
