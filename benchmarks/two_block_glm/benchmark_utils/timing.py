@@ -1,0 +1,79 @@
+"""Seconds to a relative gap: every peer under falling tolerances, until its answer is good enough."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from benchmark_utils.model import Model, Vector
+from benchmark_utils.peers import Peer
+from threadpoolctl import threadpool_limits
+
+TOLERANCES = [10.0**-k for k in range(-2, 15)]
+
+
+class Timing(NamedTuple):
+    """What a peer took: to prepare its own form of the data, and to solve; and the gap it reached."""
+
+    reached: bool
+    seconds: float
+    prepare_seconds: float
+    tol: float
+    gap: float
+
+
+def time_to_gap(
+    peer: Peer,
+    model: Model,
+    minimum: float,
+    gap: float = 1e-9,
+    tolerances: Sequence[float] = TOLERANCES,
+    repeats: int = 3,
+    max_seconds: float = 100.0,
+) -> Timing:
+    """The median seconds under the loosest tolerance that brings the peer's relative gap to `gap` or below.
+
+    The tolerances fall until that happens; the one halfway (geometrically) to the last failure is then tried too. Where
+    none suffices, or a run takes more than max_seconds, the timing is of the best answer and says so. Runs on as many
+    threads as the peer says; a first run, untimed, lets it compile.
+    """
+    with threadpool_limits(limits=peer.threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        solve = peer.prepare(*model)
+        prepare_seconds = time.perf_counter() - start
+        solve(tolerances[0])
+
+        def run(tol: float) -> Timing:
+            start = time.perf_counter()
+            x, y = solve(tol)
+            seconds = time.perf_counter() - start
+            reached = model.relative_gap(x, y, minimum)
+            return Timing(reached <= gap, seconds, prepare_seconds, tol, reached)
+
+        best: Timing | None = None
+        for tol in tolerances:
+            last, timing = best, run(tol)
+            if best is None or timing.gap < best.gap:
+                best = timing
+            if timing.reached or timing.seconds > max_seconds:
+                break
+        assert best is not None
+        if not best.reached:
+            return best
+        if last is not None:
+            halfway = run((best.tol * last.tol) ** 0.5)
+            best = halfway if halfway.reached else best
+        affordable = repeats if best.seconds < max_seconds / 10 else 1
+        again = [run(best.tol).seconds for _ in range(affordable - 1)]
+    return best._replace(seconds=statistics.median([best.seconds, *again]))
+
+
+def fit(peer: Peer, model: Model, tol: float) -> tuple[Vector, Vector]:
+    """One untimed fit on the peer's threads, its warnings left out."""
+    with threadpool_limits(limits=peer.threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return peer.fit(*model, tol=tol)
