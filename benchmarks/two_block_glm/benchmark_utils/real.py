@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from benchmark_utils.clicks import Blocks
 from sklearn.datasets import load_svmlight_file
 
 import minmin
+from benchmark_utils.clicks import Blocks
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 FILES = {"a9a": "libsvm/a9a.gz", "w8a": "libsvm/w8a.gz", "criteo": "clicks/criteo_7200.tsv.gz"}

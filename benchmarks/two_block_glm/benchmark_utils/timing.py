@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from threadpoolctl import threadpool_limits
+
 from benchmark_utils.model import Model, Vector
 from benchmark_utils.peers import Peer
-from threadpoolctl import threadpool_limits
 
 TOLERANCES = [10.0**-k for k in range(-2, 15)]
 
@@ -37,8 +38,8 @@ def time_to_gap(
     """The median seconds under the loosest tolerance that brings the peer's relative gap to `gap` or below.
 
     The tolerances fall until that happens; the one halfway (geometrically) to the last failure is then tried too. Where
-    none suffices, or a run takes more than max_seconds, the timing is of the best answer and says so. Runs on as many
-    threads as the peer says; a first run, untimed, lets it compile.
+    none suffices, or all runs so far took more than max_seconds, the timing is of the best answer and says so. Runs on
+    as many threads as the peer says; a first run, untimed, lets it compile.
     """
     with threadpool_limits(limits=peer.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -54,18 +55,16 @@ def time_to_gap(
             reached = model.relative_gap(x, y, minimum)
             return Timing(reached <= gap, seconds, prepare_seconds, tol, reached)
 
-        best: Timing | None = None
+        timings: list[Timing] = []
         for tol in tolerances:
-            last, timing = best, run(tol)
-            if best is None or timing.gap < best.gap:
-                best = timing
-            if timing.reached or timing.seconds > max_seconds:
+            timings.append(run(tol))
+            if timings[-1].reached or sum(t.seconds for t in timings) > max_seconds:
                 break
-        assert best is not None
+        best = min(timings, key=lambda timing: timing.gap)
         if not best.reached:
             return best
-        if last is not None:
-            halfway = run((best.tol * last.tol) ** 0.5)
+        if len(timings) > 1:
+            halfway = run((timings[-2].tol * best.tol) ** 0.5)
             best = halfway if halfway.reached else best
         affordable = repeats if best.seconds < max_seconds / 10 else 1
         again = [run(best.tol).seconds for _ in range(affordable - 1)]

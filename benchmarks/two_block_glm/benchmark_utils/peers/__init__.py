@@ -65,6 +65,6 @@ PEERS = {
         Peer("skglm lbfgs", "skglm", {"algorithm": "lbfgs"}),
         Peer("skglm prox-newton", "skglm", {"algorithm": "prox-newton"}),
         Peer("scipy L-BFGS-B", "scipy", {"scaling": "none"}),
-        Peer("scipy L-BFGS-B, 1/std", "scipy", {"scaling": "1/std"}),
+        Peer("scipy L-BFGS-B, 1/std", "scipy", {"scaling": "std"}),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import cyanure.estimators
+
 from benchmark_utils.peers import Solve
 from benchmark_utils.peers.scaled import Scaled
 

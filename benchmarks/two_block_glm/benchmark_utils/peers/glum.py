@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 import tabmat
+from glum import GeneralizedLinearRegressor
+
 from benchmark_utils.peers import Solve
 from benchmark_utils.peers.scaled import with_int32
-from glum import GeneralizedLinearRegressor
 
 MOST_COLUMNS = 3000
 """irls-ls forms the dense Hessian."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from liblinear.liblinearutil import problem, train
+
 from benchmark_utils.peers import Solve
 from benchmark_utils.peers.scaled import Scaled
-from liblinear.liblinearutil import problem, train
 
 
 def prepare(X: Any, Y: Any, labels: Any, alpha_x: float, alpha_y: float) -> Solve:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.linear_model import LogisticRegression
+
 from benchmark_utils.peers import Solve
 from benchmark_utils.peers.scaled import Scaled
-from sklearn.linear_model import LogisticRegression
 
 
 def prepare(X: Any, Y: Any, labels: Any, alpha_x: float, alpha_y: float, algorithm: str) -> Solve:

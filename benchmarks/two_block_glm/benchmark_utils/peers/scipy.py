@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from benchmark_utils.peers import Solve
 from scipy.special import expit
+
+from benchmark_utils.peers import Solve
 
 
 def prepare(X: Any, Y: Any, labels: Any, alpha_x: float, alpha_y: float, scaling: str = "none") -> Solve:

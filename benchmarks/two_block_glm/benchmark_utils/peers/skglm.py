@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import scipy.sparse
-from benchmark_utils.peers import Solve
-from benchmark_utils.peers.scaled import Scaled
 from skglm.datafits import Logistic
 from skglm.penalties import L2, L1_plus_L2
 from skglm.solvers import LBFGS, ProxNewton
+
+from benchmark_utils.peers import Solve
+from benchmark_utils.peers.scaled import Scaled
 
 
 def prepare(X: Any, Y: Any, labels: Any, alpha_x: float, alpha_y: float, algorithm: str = "lbfgs") -> Solve:

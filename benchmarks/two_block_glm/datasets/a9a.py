@@ -1,0 +1,9 @@
+from benchmark_utils.real_dataset import RealDataset
+
+
+class Dataset(RealDataset):
+    """a9a, the last 23 columns are Y; left out where the file is not beside the project."""
+
+    name = "a9a"
+    requirements = ["pip::minmin", "pip::scikit-learn"]
+    parameters = {"alpha_x, alpha_y": [(1e-3, 1e-5), (1e-5, 1e-7)]}

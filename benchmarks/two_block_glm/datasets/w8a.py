@@ -1,0 +1,9 @@
+from benchmark_utils.real_dataset import RealDataset
+
+
+class Dataset(RealDataset):
+    """w8a, the last 50 columns are Y; left out where the file is not beside the project."""
+
+    name = "w8a"
+    requirements = ["pip::minmin", "pip::scikit-learn"]
+    parameters = {"alpha_x, alpha_y": [(1e-3, 1e-5), (1e-5, 1e-7)]}

@@ -1,0 +1,10 @@
+from benchmark_utils.peer_solver import PeerSolver
+
+
+class Solver(PeerSolver):
+    """cyanure on scaled columns, its algorithm chosen by itself."""
+
+    name = "cyanure"
+    module = "cyanure"
+    requirements = ["pip::cyanure"]
+    parameters = {"algorithm": ["auto"], "threads": [1]}

@@ -1,0 +1,10 @@
+from benchmark_utils.peer_solver import PeerSolver
+
+
+class Solver(PeerSolver):
+    """scipy's L-BFGS-B on (x, y) jointly, columns as they come or scaled by 1/std."""
+
+    name = "scipy L-BFGS-B"
+    module = "scipy"
+    requirements = ["pip::scipy"]
+    parameters = {"scaling": ["none", "std"]}
