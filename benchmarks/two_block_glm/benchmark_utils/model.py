@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ class Model(NamedTuple):
 
     def relative_gap(self, x: Vector, y: Vector, minimum: float) -> float:
         """(f(x, y) - f*)/(f(0) - f*), not below the rounding unit."""
-        return max((self.value(x, y) - minimum) / (np.log(2.0) - minimum), float(np.finfo(np.float64).eps))
+        return max((self.value(x, y) - minimum) / (math.log(2.0) - minimum), float(np.finfo(np.float64).eps))
 
 
 def minimum(model: Model, accuracy: float = 1e-13) -> float:
@@ -41,7 +42,7 @@ def minimum(model: Model, accuracy: float = 1e-13) -> float:
     for _ in range(200):
         g_x, g_y = model.gradient(x, y)
         error = 0.5 * (g_x @ g_x) / model.alpha_x + 0.5 * (g_y @ g_y) / model.alpha_y
-        if error <= accuracy * max(np.log(2.0) - value, accuracy):
+        if error <= accuracy * max(math.log(2.0) - value, accuracy):
             return value
         p_x, p_y = _newton_step(model, x, y, g_x, g_y)
         step, slope = 1.0, g_x @ p_x + g_y @ p_y

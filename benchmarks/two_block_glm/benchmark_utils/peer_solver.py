@@ -10,6 +10,7 @@ from benchopt import BaseSolver
 from threadpoolctl import threadpool_limits
 
 from benchmark_utils.peers import Peer
+from benchmark_utils.timing import WARM_UP_TOL
 
 
 class PeerSolver(BaseSolver):
@@ -32,7 +33,7 @@ class PeerSolver(BaseSolver):
         self.solve = peer.prepare(X, Y, labels, alpha_x, alpha_y)
 
     def warm_up(self) -> None:
-        self.run_once(1.0)
+        self.run_once(WARM_UP_TOL)
 
     def run(self, tol: float) -> None:
         with warnings.catch_warnings():

@@ -14,6 +14,7 @@ from benchmark_utils.model import Model, Vector
 from benchmark_utils.peers import Peer
 
 TOLERANCES = [10.0**-k for k in range(-2, 15)]
+WARM_UP_TOL = 1e-3
 
 
 class Timing(NamedTuple):
@@ -41,12 +42,13 @@ def time_to_gap(
     none suffices, or all runs so far took more than max_seconds, the timing is of the best answer and says so. Runs on
     as many threads as the peer says; a first run, untimed, lets it compile.
     """
+    peer.load()
     with threadpool_limits(limits=peer.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.perf_counter()
         solve = peer.prepare(*model)
         prepare_seconds = time.perf_counter() - start
-        solve(tolerances[0])
+        solve(WARM_UP_TOL)
 
         def run(tol: float) -> Timing:
             start = time.perf_counter()
@@ -73,6 +75,7 @@ def time_to_gap(
 
 def fit(peer: Peer, model: Model, tol: float) -> tuple[Vector, Vector]:
     """One untimed fit on the peer's threads, its warnings left out."""
+    peer.load()
     with threadpool_limits(limits=peer.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return peer.fit(*model, tol=tol)

@@ -33,18 +33,19 @@ class Peer:
     def why_not(self, d: int) -> str | None:
         """Why it cannot fit d columns here, or None."""
         try:
-            module = self._module()
+            module = self.load()
         except ImportError as error:
             return str(error)
         return module.why_not(d, **self.options) if hasattr(module, "why_not") else None
 
     def prepare(self, X: Any, Y: Any, labels: Any, alpha_x: float, alpha_y: float) -> Solve:
-        return self._module().prepare(X, Y, labels, alpha_x, alpha_y, **self.options)
+        return self.load().prepare(X, Y, labels, alpha_x, alpha_y, **self.options)
 
     def fit(self, X: Any, Y: Any, labels: Any, alpha_x: float, alpha_y: float, tol: float) -> tuple[Vector, Vector]:
         return self.prepare(X, Y, labels, alpha_x, alpha_y)(tol)
 
-    def _module(self) -> ModuleType:
+    def load(self) -> ModuleType:
+        """Its module, imported; limits on threads hold only for what is imported already."""
         return import_module(f"benchmark_utils.peers.{self.module}")
 
 
