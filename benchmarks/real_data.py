@@ -25,18 +25,8 @@ HASHED = 2**15
 
 
 def libsvm(name: str, columns: int, in_y: int) -> tuple[Any, Any, Any]:
-    labels, indices, pointers, values = [], [], [0], []
-    with gzip.open(DATA / "libsvm" / name, "rt") as file:
-        for line in file:
-            label, *entries = line.split()
-            labels.append(float(label))
-            for entry in entries:
-                index, _, value = entry.partition(":")
-                indices.append(int(index) - 1)
-                values.append(float(value))
-            pointers.append(len(indices))
-    A = scipy.sparse.csr_array((values, indices, pointers), shape=(len(labels), columns))
-    return A[:, : columns - in_y], A[:, columns - in_y :].toarray(), np.array(labels)
+    A, labels = minmin.datasets.load_libsvm(DATA / "libsvm" / name, n_features=columns)
+    return A[:, : columns - in_y], A[:, columns - in_y :].toarray(), labels
 
 
 def criteo() -> tuple[Any, Any, Any]:

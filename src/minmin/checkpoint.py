@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import tempfile
 import time
 import zipfile
@@ -15,6 +13,7 @@ from typing import Any
 
 from minmin.codec import decode, encode
 from minmin.errors import CheckpointError
+from minmin.files import write_atomically
 from minmin.methods import Method
 from minmin.oracle import Problem
 from minmin.space import Array, dtype_name, parts_of, to_numpy
@@ -124,7 +123,7 @@ class Checkpoint:
         payload = f"{_FORMAT}\n".encode() + encode(tree, {"marks": self._marks})
         data = _MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
         try:
-            _replace(self.path, data)
+            write_atomically(self.path, data)
         except OSError as error:
             raise CheckpointError(f"the checkpoint {self.path} cannot be written: {error.strerror}") from error
         self._last = time.perf_counter()
@@ -135,23 +134,3 @@ def _arrays(tree: Any) -> list[Array]:
     if isinstance(tree, tuple):
         return [array for item in tree for array in _arrays(item)]
     return [part for part in parts_of(tree) if hasattr(part, "shape")]
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put a file's new content in place atomically: a temporary file beside it, fsync, rename."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

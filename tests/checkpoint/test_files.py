@@ -114,7 +114,7 @@ def test_a_full_disk_costs_neither_the_old_file_nor_the_answer(tmp_path, monkeyp
     def full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(module.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(minmin.CheckpointError, match="No space left") as caught:
         begin(file, max_grad_x=30)
     assert caught.value.result.nit == 30

@@ -1,5 +1,6 @@
-"""Data to try the methods on."""
+"""Data to try the methods on, and a reader for your own."""
 
 from minmin.datasets.a1a import load_a1a
+from minmin.datasets.libsvm import load_libsvm
 
-__all__ = ["load_a1a"]
+__all__ = ["load_a1a", "load_libsvm"]

@@ -1,0 +1,175 @@
+"""Files in the LIBSVM format: a label and index:value pairs on every line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import math
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from minmin.errors import InputError, as_count
+
+_CHUNK = 1 << 24
+"""Bytes of text that are parsed at once."""
+
+_PLAIN_ROWS = re.compile(rb"(?:[ \t]*+(?:[-+.\deE]++(?:[ \t]++\d{1,9}+:[-+.\deE]++)*+[ \t]*+)?\r?(?:\n|\Z))*+")
+"""What needs no care line by line: a label, indices and values; no comments, no qid, no words."""
+
+
+class _Rows(NamedTuple):
+    labels: np.ndarray[Any, Any]
+    lengths: np.ndarray[Any, Any]
+    indices: np.ndarray[Any, Any]
+    values: np.ndarray[Any, Any]
+
+
+def load_libsvm(path: Any, *, n_features: int | None = None) -> tuple[scipy.sparse.csr_array, np.ndarray[Any, Any]]:
+    """Read a file of the LIBSVM (SVMlight) format, plain or compressed by gzip or bzip2.
+
+    Parameters
+    ----------
+    path : str or path
+        What a file is compressed with is seen from its content, not its name.
+    n_features : int, optional
+        How many columns X shall have, where the file may lack the last ones; found where not given.
+
+    Returns
+    -------
+    X : scipy.sparse.csr_array of shape (rows, columns)
+        Indices count from 1, as the format has it, unless the file has an index 0. ``qid`` and comments
+        after # are left out.
+    labels : array of shape (rows,)
+        As they stand in the file.
+
+    Raises
+    ------
+    InputError
+        With the number of the line that is not as it should be.
+    """
+    wanted = None if n_features is None else as_count(n_features, "n_features")
+    file = Path(path)
+    try:
+        with _opened(file) as stream:
+            chunks = [_parsed(text, first_line, file) for first_line, text in _chunks(stream)]
+    except (OSError, EOFError, zlib.error) as error:
+        what = "is cut off" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read {file}: {what}") from error
+    if not any(len(chunk.labels) for chunk in chunks):
+        raise InputError(f"{file} has no rows")
+    labels, lengths, indices, values = (np.concatenate(column) for column in zip(*chunks, strict=True))
+    indices -= 0 if indices.size and indices.min() == 0 else 1
+    columns = int(indices.max()) + 1 if indices.size else 0
+    if wanted is not None and wanted < columns:
+        raise InputError(f"{file} has {columns} columns, more than n_features = {wanted}")
+    pointers = np.concatenate([[0], np.cumsum(lengths)])
+    shape = (len(labels), columns if wanted is None else wanted)
+    return scipy.sparse.csr_array((values, indices, pointers), shape=shape), labels
+
+
+def _opened(path: Path) -> BinaryIO:
+    with path.open("rb") as raw:
+        start = raw.read(3)
+    if start.startswith(b"\x1f\x8b"):
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return bz2.open(path, "rb") if start == b"BZh" else path.open("rb")
+
+
+def _chunks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Whole lines, some megabytes at once, with the number of the first."""
+    line, rest = 1, b""
+    while block := stream.read(_CHUNK):
+        whole, newline, rest = (rest + block).rpartition(b"\n")
+        yield line, whole + newline
+        line += whole.count(b"\n") + len(newline)
+    yield line, rest
+
+
+def _parsed(text: bytes, first_line: int, file: Path) -> _Rows:
+    """All rows at once where the text is plain and well formed; otherwise line by line, to say what is wrong."""
+    return _parsed_at_once(text) or _parsed_by_line(text, first_line, file)
+
+
+def _parsed_at_once(text: bytes) -> _Rows | None:
+    if not _PLAIN_ROWS.fullmatch(text):
+        return None
+    lines = [line for line in text.split(b"\n") if line and not line.isspace()]
+    lengths = np.array([line.count(b":") for line in lines], dtype=np.int64)
+    try:
+        numbers = np.array(text.replace(b":", b" ").split(), dtype=np.float64)
+    except ValueError:
+        return None
+    starts = np.concatenate([[0], np.cumsum(2 * lengths + 1)])
+    if len(numbers) != starts[-1] or not np.isfinite(numbers).all():
+        return None
+    is_label = np.zeros(len(numbers), dtype=bool)
+    is_label[starts[:-1]] = True
+    pairs = numbers[~is_label].reshape(-1, 2)
+    indices = pairs[:, 0].astype(np.int64)
+    row_starts = np.cumsum(lengths)[:-1]
+    steps = np.diff(indices, prepend=-1)
+    steps[row_starts[row_starts < len(indices)]] = 1
+    if (steps < 1).any():
+        return None
+    return _Rows(numbers[is_label], lengths, indices, pairs[:, 1])
+
+
+def _parsed_by_line(text: bytes, first_line: int, file: Path) -> _Rows:
+    labels: list[float] = []
+    lengths: list[int] = []
+    indices: list[int] = []
+    values: list[float] = []
+    for number, line in enumerate(text.split(b"\n"), first_line):
+        words = line.partition(b"#")[0].decode("utf-8", "replace").split()
+        if not words:
+            continue
+        where = f"{file}, line {number}"
+        labels.append(_label(words[0], where))
+        before, length = -1, len(indices)
+        for word in words[1:]:
+            if word.startswith("qid:"):
+                continue
+            index, value = _pair(word, where)
+            if index <= before:
+                raise InputError(f"{where}: index {index} after {before}; indices must increase along a line")
+            indices.append(index)
+            values.append(value)
+            before = index
+        lengths.append(len(indices) - length)
+    return _Rows(
+        np.array(labels, dtype=np.float64),
+        np.array(lengths, dtype=np.int64),
+        np.array(indices, dtype=np.int64),
+        np.array(values, dtype=np.float64),
+    )
+
+
+def _label(word: str, where: str) -> float:
+    number = _finite(word)
+    if number is None:
+        raise InputError(f"{where}: the label {word[:40]!r} is not a finite number; a line is 'label index:value ...'")
+    return number
+
+
+def _pair(word: str, where: str) -> tuple[int, float]:
+    index, colon, value = word.partition(":")
+    number = _finite(value)
+    if not colon or not (index.isascii() and index.isdigit()) or number is None:
+        raise InputError(f"{where}: {word[:40]!r} is not 'index:value' with a whole index and a finite value")
+    if int(index) > np.iinfo(np.int32).max:
+        raise InputError(f"{where}: index {index[:40]} is larger than any column can be")
+    return int(index), number
+
+
+def _finite(word: str) -> float | None:
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in word else None
