@@ -67,4 +67,5 @@ def near_names(name: object, known: Iterable[str]) -> str:
     lowered = {choice.lower(): choice for choice in choices}
     near = [lowered[n] for n in difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.5)]
     hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
-    return f"{hint}Known: {', '.join(choices) if choices else 'none'}."
+    listed = choices if len(choices) <= 20 else [*choices[:20], f"and {len(choices) - 20} more"]
+    return f"{hint}Known: {', '.join(listed) if listed else 'none'}."

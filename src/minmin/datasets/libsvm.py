@@ -16,6 +16,8 @@ import scipy.sparse
 
 from minmin.errors import InputError, as_count
 
+_Stream = BinaryIO | gzip.GzipFile | bz2.BZ2File
+
 _CHUNK = 1 << 24
 """Bytes of text that are parsed at once."""
 
@@ -73,15 +75,17 @@ def load_libsvm(path: Any, *, n_features: int | None = None) -> tuple[scipy.spar
     return scipy.sparse.csr_array((values, indices, pointers), shape=shape), labels
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path) -> _Stream:
     with path.open("rb") as raw:
         start = raw.read(3)
     if start.startswith(b"\x1f\x8b"):
-        return gzip.open(path, "rb")  # type: ignore[return-value]
-    return bz2.open(path, "rb") if start == b"BZh" else path.open("rb")
+        return gzip.open(path, "rb")
+    if start == b"BZh":
+        return bz2.open(path, "rb")
+    return path.open("rb")
 
 
-def _chunks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+def _chunks(stream: _Stream) -> Iterator[tuple[int, bytes]]:
     """Whole lines, some megabytes at once, with the number of the first."""
     line, rest = 1, b""
     while block := stream.read(_CHUNK):

@@ -34,6 +34,7 @@ __all__ = [
     "Nag",
     "ReducedLbfgs",
     "build",
+    "described",
     "nag_ogm_g",
     "names",
     "ogm_g",
@@ -76,6 +77,12 @@ STATE_TYPES: tuple[type, ...] = (
 def names() -> list[str]:
     """The names that ``minimize(method=...)`` takes."""
     return ["auto", *_METHODS]
+
+
+def described() -> dict[str, str]:
+    """A line on each of them."""
+    lines = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in _METHODS.items()}
+    return {"auto": "What is expected to ask for the dearer gradient the fewest times.", **lines}
 
 
 def build(name: object, problem: Problem, options: dict[str, Any], seed: int | None) -> tuple[Method, str]:

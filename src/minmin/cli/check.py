@@ -1,0 +1,36 @@
+"""minmin check."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from minmin import checking
+from minmin.cli.model import Model, model_options
+from minmin.cli.output import as_json, print_json, quiet
+
+
+@click.command()
+@model_options
+@as_json
+@quiet
+def check(model: Model, as_json: bool, quiet: bool) -> int:
+    """Look whether FILE can be read and what model it makes: rows, blocks, conditioning, gradients.
+
+    Takes the options of 'minmin solve' that describe the model.
+
+    \b
+      minmin check a9a.gz --x-columns 1-100 --alpha-x 1e-3 --alpha-y 1e-5
+      minmin check clicks.parquet --target clicked --y-columns 'age,price_*'
+    """
+    constants = model.problem.constants
+    report = checking.check(model.problem)
+    if as_json:
+        findings = [asdict(finding) for finding in report.findings]
+        print_json({**model.summary(), "constants": asdict(constants), "ok": report.ok, "findings": findings})
+    elif not quiet:
+        click.echo(str(model))
+        click.echo(f"κ_x = {constants.kappa_x:.3g}, κ_y = {constants.kappa_y:.3g} ({constants.source})")
+        click.echo(str(report))
+    return 0 if report.ok else 1

@@ -1,0 +1,69 @@
+"""Which columns are x and which are y."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from minmin.cli.table import Table
+from minmin.errors import InputError, near_names
+
+_SHARE_OF_Y = 0.1
+"""Where nobody chooses, y has at most this share of all entries."""
+
+
+def two_blocks(table: Table, x: str | None, y: str | None) -> tuple[list[int], list[int]]:
+    """The columns of both blocks; a block that is not described gets what the other leaves."""
+    count = len(table.names)
+    if count < 2:
+        raise InputError(f"{table.file} has {count} column{'s' * (count != 1)} beside the target; two blocks need two")
+    all_columns = set(range(count))
+    if x is not None:
+        in_x = _described(table, x, "--x-columns")
+        in_y = all_columns - in_x if y is None else _described(table, y, "--y-columns")
+    else:
+        in_y = _densest(table) if y is None else _described(table, y, "--y-columns")
+        in_x = all_columns - in_y
+    if both := in_x & in_y:
+        raise InputError(
+            f"column {table.names[min(both)]!r} is in both blocks; --x-columns and --y-columns must not overlap"
+        )
+    for block, option in ((in_x, "--y-columns"), (in_y, "--x-columns")):
+        if not block:
+            raise InputError(f"{option} takes all columns of {table.file}; the other block needs one, too")
+    return sorted(in_x), sorted(in_y)
+
+
+def _densest(table: Table) -> set[int]:
+    entries = table.matrix.count_nonzero(axis=0)
+    order = np.argsort(-entries, kind="stable")
+    kept = np.cumsum(entries[order]) <= _SHARE_OF_Y * entries.sum()
+    return {int(i) for i in order[: max(1, int(kept.argmin()) if not kept.all() else 1)]}
+
+
+def _described(table: Table, words: str, option: str) -> set[int]:
+    found: set[int] = set()
+    for word in filter(None, (word.strip() for word in words.split(","))):
+        found |= _numbered(table, word, option) if table.numbered else _named(table, word, option)
+    return found
+
+
+def _numbered(table: Table, word: str, option: str) -> set[int]:
+    match = re.fullmatch(r"(\d+)(-?)(\d*)", word)
+    count = len(table.names)
+    if match is None:
+        raise InputError(f"{option} {word}: columns of a LIBSVM file are numbers from 1 on, as in '1-100,120-'")
+    first = int(match[1])
+    last = int(match[3] or count) if match[2] else first
+    if not 1 <= first <= last <= count:
+        raise InputError(f"{option} {word}: {table.file} has columns 1 to {count}")
+    return set(range(first - 1, last))
+
+
+def _named(table: Table, word: str, option: str) -> set[int]:
+    found = {i for i, name in enumerate(table.names) if name == word or fnmatchcase(name, word)}
+    if not found:
+        raise InputError(f"{option} {word}: {table.file} has no such column; {near_names(word, table.names)}")
+    return found

@@ -1,0 +1,28 @@
+"""minmin methods."""
+
+from __future__ import annotations
+
+import inspect
+
+import click
+
+from minmin.cli.output import as_json, print_json
+from minmin.methods import described
+
+
+@click.command()
+@as_json
+def methods(as_json: bool) -> None:
+    """List what --method takes.
+
+    \b
+    The names alone:
+      minmin methods --json | jq -r 'keys[]'
+    """
+    known = described()
+    if as_json:
+        print_json(known)
+        return
+    width = max(map(len, known))
+    for name, text in known.items():
+        click.echo(f"{name:<{width}}  {inspect.cleandoc(text)}")

@@ -1,0 +1,95 @@
+"""minmin solve."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from minmin.cli.model import Model, model_options
+from minmin.cli.output import as_json, print_json, quiet
+from minmin.errors import InputError
+from minmin.files import write_atomically
+from minmin.methods import names
+from minmin.result import Result
+from minmin.solve import minimize
+
+_EXIT_CODES = {"converged": 0, "interrupted": 130}
+
+
+def _checked_save(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Better to hear of a wrong place before the work than after it."""
+    if path is not None and not path.parent.is_dir():
+        raise InputError(f"--save {path}: there is no folder {path.parent}")
+    if path is not None and path.is_dir():
+        raise InputError(f"--save {path} is a folder; give the name of a file")
+    return path
+
+
+@click.command()
+@model_options
+@click.option("--method", type=click.Choice(names()), default="auto", show_default=True)
+@click.option(
+    "--tol", type=float, default=1e-6, show_default=True, help="Stop when f - f* is proved to be at most this."
+)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    callback=_checked_save,
+    help="Write x, y, their columns' names and the outcome to this .npz file.",
+)
+@as_json
+@quiet
+def solve(model: Model, method: str, tol: float, save: Path | None, as_json: bool, quiet: bool) -> int:
+    """Fit a generalised linear model with a penalty per block to FILE: LIBSVM, or CSV or Parquet with a header.
+
+    What is minimised is the mean loss plus alpha_x/2 |x|² + alpha_y/2 |y|², without an intercept. COLUMNS are names
+    and patterns of a table, 'age,price_*', or numbers of a LIBSVM file, counted from 1, '1-100,120-'. Without either
+    option the densest columns, up to a tenth of all entries, are y.
+
+    \b
+    The first 100 columns are expensive, the rest cheap:
+      minmin solve a9a.gz --x-columns 1-100 --alpha-x 1e-3 --alpha-y 1e-5
+    A table, all columns but the target and those in y are x; keep the answer:
+      minmin solve clicks.csv --target clicked --y-columns 'age,price_*' --save model.npz
+    For a script:
+      minmin solve a9a.gz --json | jq .gap_bound
+    """
+    if not quiet and not as_json:
+        click.echo(str(model))
+    progress = not quiet and not as_json and sys.stderr.isatty()
+    result = minimize(model.problem, method=method, tol=tol, progress=progress)
+    if as_json:
+        print_json({**model.summary(), **_outcome(result)})
+    elif not quiet:
+        click.echo(str(result))
+    if save is not None:
+        write_atomically(save, _archive(model, result))
+        if not quiet and not as_json:
+            click.echo(f"saved to {save}")
+    return _EXIT_CODES.get(result.status, 1)
+
+
+def _outcome(result: Result) -> dict[str, Any]:
+    kept = ("status", "message", "method", "fun", "gap_bound", "certified", "nit", "seconds", "calls")
+    return {name: getattr(result, name) for name in kept}
+
+
+def _archive(model: Model, result: Result) -> bytes:
+    buffer = io.BytesIO()
+    outcome = json.dumps({**model.summary(), **_outcome(result)})
+    np.savez(
+        buffer,
+        allow_pickle=False,
+        x=result.x,
+        y=result.y,
+        x_columns=np.array(model.x_columns),
+        y_columns=np.array(model.y_columns),
+        outcome=np.array(outcome),
+    )
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""The paper's experiments: what is run, how it is counted, and the report on it."""

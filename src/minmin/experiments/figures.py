@@ -1,0 +1,136 @@
+"""The paper's figures, and those it lacks, as PNG and PDF."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from minmin.experiments.contestants import CONTESTANTS
+from minmin.experiments.looks import look
+from minmin.experiments.race import levels, short
+from minmin.experiments.settings import GROUPS
+from minmin.experiments.summary import KINDS, Summary, spread, theory_line
+
+_LABELS = {
+    "grad_x": "calls of $\\nabla_x f$",
+    "grad_y": "calls of $\\nabla_y f$",
+    "seconds": "seconds",
+}
+_GAP = "$(f - f^*)\\,/\\,(f(0) - f^*)$"
+_DASHES = (0, (3.5, 1.5))
+
+
+def figures(summary: Summary) -> dict[str, Figure]:
+    """Every figure of a report by the name of its file."""
+    races = [group for group in summary.groups if not group.startswith("kappa")]
+    drawn = {_name(group): _race_figure(summary, group) for group in races}
+    if races:
+        drawn["figure-3-seconds"] = _seconds_figure(summary, races)
+    if "kappa_x" in summary.groups:
+        drawn["figure-4-scaling"] = _scaling_figure(summary)
+    return drawn
+
+
+def rendered(figure: Figure, kind: str) -> bytes:
+    """A figure as the bytes of a PNG or PDF file, without the date in it."""
+    buffer = io.BytesIO()
+    dates = {"CreationDate": None} if kind == "pdf" else None
+    figure.savefig(buffer, format=kind, dpi=130, metadata=dates)
+    return buffer.getvalue()
+
+
+def _name(group: str) -> str:
+    return f"figure-{1 if group in ('diagonal', 'coupled') else 2}-{group}"
+
+
+def _race_figure(summary: Summary, group: str) -> Figure:
+    """A row a gradient, a column a setting: the layout of the paper."""
+    settings = summary.group(group)
+    figure = Figure(figsize=(11, 7.2), layout="constrained")
+    panels = figure.subplots(2, len(settings), sharey=True)
+    for row, kind in zip(panels, KINDS, strict=True):
+        for axis, setting in zip(row, settings, strict=True):
+            _draw_curves(axis, summary, setting.key, kind)
+            axis.set(xlabel=_LABELS[kind], title=_math(setting.label) if kind == "grad_x" else "")
+        row[0].set_ylabel(_GAP)
+    return _finished(figure, panels[0, 0], GROUPS[group])
+
+
+def _seconds_figure(summary: Summary, groups: list[str]) -> Figure:
+    """A row a group."""
+    figure = Figure(figsize=(11, 1.2 + 2.8 * len(groups)), layout="constrained")
+    panels = np.atleast_2d(figure.subplots(len(groups), 3, sharey=True))
+    for row, group in zip(panels, groups, strict=True):
+        for axis, setting in zip(row, summary.group(group), strict=True):
+            _draw_curves(axis, summary, setting.key, "seconds")
+            axis.set_title(f"{GROUPS[group]}\n{_math(setting.label)}", fontsize="small")
+        row[0].set_ylabel(_GAP)
+    for axis in panels[-1]:
+        axis.set_xlabel(_LABELS["seconds"])
+    return _finished(figure, panels[0, 0], "Seconds, one thread a run")
+
+
+def _scaling_figure(summary: Summary) -> Figure:
+    figure = Figure(figsize=(10, 7.6), layout="constrained")
+    panels = figure.subplots(2, 2)
+    for column, group in enumerate(("kappa_x", "kappa_y")):
+        for axis, kind in zip(panels[:, column], KINDS, strict=True):
+            _draw_scaling(axis, summary, group, kind)
+            axis.set_ylabel(f"{_LABELS[kind]} to the gap {short(summary.tol)}")
+    fixed = {"kappa_x": "\\kappa_y = 10^4", "kappa_y": "\\kappa_x = 10^2"}
+    for axis, group in zip(panels[0], fixed, strict=True):
+        axis.set_title(f"${fixed[group]}$ fixed, $\\{group}$ grows")
+    return _finished(figure, panels[0, 0], "Calls against condition numbers, coupled quadratics")
+
+
+def _draw_curves(axis: Axes, summary: Summary, setting: str, kind: str) -> None:
+    gaps = np.array(levels(summary.tol))
+    for method in CONTESTANTS:
+        rows = summary.column(setting, method, kind)
+        low, middle, high = np.array([spread(rows[:, i]) for i in range(len(gaps))]).T
+        reached = np.isfinite(middle)
+        axis.plot(middle[reached], gaps[reached], **_style(method))
+        if len(rows) > 1:
+            axis.fill_betweenx(gaps, low, high, where=np.isfinite(high), color=look(method).colour, alpha=0.18, lw=0)
+    axis.set(xscale="log", yscale="log")
+    axis.grid(alpha=0.3)
+
+
+def _draw_scaling(axis: Axes, summary: Summary, group: str, kind: str) -> None:
+    settings = summary.group(group)
+    kappas = np.array([setting.varied for setting in settings])
+    for method in settings[0].methods:
+        low, middle, high = np.array([summary.at(s.key, method, summary.tol, kind) for s in settings]).T
+        axis.plot(kappas, middle, marker="o", markersize=3.5, **_style(method))
+        axis.fill_between(kappas, low, high, color=look(method).colour, alpha=0.18, lw=0)
+    axis.plot(
+        kappas, theory_line(summary, group, kind), color="k", lw=1, ls=":", label="theory for BAM, up to a constant"
+    )
+    axis.set(xscale="log", yscale="log", xlabel=f"$\\{group}$")
+    axis.grid(alpha=0.3)
+
+
+def _style(method: str) -> dict[str, Any]:
+    colour, dashed, width = look(method)
+    return {
+        "color": colour,
+        "linestyle": _DASHES if dashed else "-",
+        "linewidth": width,
+        "label": CONTESTANTS[method].label,
+    }
+
+
+def _finished(figure: Figure, first: Axes, title: str) -> Figure:
+    figure.suptitle(title)
+    figure.legend(*first.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def _math(label: str) -> str:
+    """A setting's label with its symbol as a formula."""
+    symbol, _, value = label.replace("μ", "\\mu").partition(" = ")
+    return f"${symbol} = {value}$"

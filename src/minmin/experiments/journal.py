@@ -1,0 +1,120 @@
+"""The memory of a report's folder: one line for every finished run, so that a second start goes on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import minmin
+from minmin.errors import InputError
+from minmin.experiments.race import Outcome, Task
+from minmin.files import write_atomically
+
+_NAME = "runs.jsonl"
+
+
+class Journal:
+    """What a folder knows.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it is missing. One that holds anything but a report of ours is refused.
+    seeds, tol
+        Of the report. A folder keeps to one of each.
+
+    Attributes
+    ----------
+    experiments : set of str
+        Asked for so far, by whatever run.
+    outcomes : dict
+        The runs that are finished.
+    """
+
+    def __init__(self, folder: Path, seeds: int, tol: float):
+        self.path = folder / _NAME
+        self.experiments: set[str] = set()
+        self.outcomes: dict[Task, Outcome] = {}
+        header = {
+            "minmin report": 1,
+            "code": code_digest(),
+            "seeds": seeds,
+            "tol": tol,
+        }
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
+        if self.path.exists():
+            self._read(header)
+        elif any(folder.iterdir()):
+            raise InputError(f"the folder {folder} holds something else than a report; give another one by --out")
+        else:
+            self._begin(header)
+
+    def _begin(self, header: dict[str, Any]) -> None:
+        write_atomically(self.path, _line(header))
+
+    def _read(self, header: dict[str, Any]) -> None:
+        first, *entries = _whole_lines(self.path)
+        if not isinstance(first, dict) or "minmin report" not in first:
+            raise InputError(f"{self.path} is not a journal of minmin; give another folder by --out")
+        if any(first[name] != header[name] for name in ("seeds", "tol")):
+            raise InputError(
+                f"the folder {self.path.parent} holds a report with --seeds {first['seeds']} --tol {first['tol']:g}; "
+                "give those, or another folder by --out"
+            )
+        if first != header:  # other code, so none of its numbers is ours
+            self._begin(header)
+            return
+        for entry in entries:
+            if "experiment" in entry:
+                self.experiments.add(entry["experiment"])
+            else:
+                self.outcomes[Task(*entry["task"])] = Outcome(**entry["outcome"])
+        write_atomically(self.path, b"".join(map(_line, [first, *entries])))  # without a line that was cut off
+
+    def ask(self, experiment: str) -> None:
+        if experiment not in self.experiments:
+            self.experiments.add(experiment)
+            self._append({"experiment": experiment})
+
+    def add(self, task: Task, outcome: Outcome) -> None:
+        self.outcomes[task] = outcome
+        self._append({"task": list(task), "outcome": asdict(outcome)})
+
+    def _append(self, entry: dict[str, Any]) -> None:
+        with self.path.open("ab") as file:
+            file.write(_line(entry))
+
+
+def code_digest() -> str:
+    """Tells whether numbers come from this very code and these libraries."""
+    digest = hashlib.sha256(" ".join(version(name) for name in ("numpy", "scipy")).encode())
+    source = Path(minmin.__file__).parent
+    for file in sorted(source.rglob("*.py")):
+        digest.update(file.relative_to(source).as_posix().encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
+
+
+def _whole_lines(path: Path) -> Iterator[Any]:
+    """The entries; a process that was killed may have left half a line at the end."""
+    empty = True
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            yield json.loads(line)
+        except ValueError:
+            break
+        empty = False
+    if empty:
+        yield None

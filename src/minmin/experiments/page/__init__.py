@@ -1,0 +1,141 @@
+"""The report as one page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+from plotly.offline import get_plotlyjs
+
+from minmin.experiments.claims import RULE, Claim
+from minmin.experiments.contestants import CONTESTANTS
+from minmin.experiments.looks import look
+from minmin.experiments.race import levels, short
+from minmin.experiments.results import shown_levels
+from minmin.experiments.settings import GROUPS, description
+from minmin.experiments.summary import KINDS, Spread, Summary, theory_line
+
+_SYMBOLS = {"grad_x": "∇ₓ", "grad_y": "∇ᵧ"}
+
+
+def page(
+    summary: Summary, claims: list[Claim], figures: list[str], seeds: int, machine: dict[str, str], command: str
+) -> bytes:
+    """The page; ``command`` without an experiment is what made it all."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["symbols"] = _symbols
+    folder = files("minmin.experiments.page")
+    template = environment.from_string(folder.joinpath("template.html").read_text("utf-8"))
+    experiments = list(dict.fromkeys(setting.experiment for setting in summary.settings))
+    return template.render(
+        css=folder.joinpath("page.css").read_text("utf-8"),
+        script=folder.joinpath("page.js").read_text("utf-8"),
+        plotly=get_plotlyjs(),
+        data=json.dumps(_data(summary), ensure_ascii=False).replace("</", "<\\/"),
+        tol=short(summary.tol),
+        seeds=seeds,
+        command=command.replace("EXPERIMENT", experiments[0] if len(experiments) == 1 else "all"),
+        rule=RULE,
+        claims=claims,
+        figures=figures,
+        methods=[{"key": key, "label": c.label, **look(key)._asdict()} for key, c in CONTESTANTS.items()],
+        groups=[_group(summary, group, command) for group in summary.groups],
+        machine=machine,
+    ).encode()
+
+
+def _symbols(text: str) -> Markup:
+    """κ_x and its like with a real subscript."""
+    return Markup(re.sub(r"([A-Za-zκμ])_([xy])\b", r"\1<sub>\2</sub>", str(escape(text))))
+
+
+def _group(summary: Summary, group: str, command: str) -> dict[str, Any]:
+    settings = summary.group(group)
+    sweep = settings[0].experiment == "scaling"
+    return {
+        "title": GROUPS[group],
+        "text": description(group),
+        "panels": (
+            [{"key": f"{group}/{kind}", "label": f"{_SYMBOLS[kind]} calls"} for kind in KINDS]
+            if sweep
+            else [{"key": setting.key, "label": setting.label} for setting in settings]
+        ),
+        "table": _table(summary, group),
+        "command": command.replace("EXPERIMENT", settings[0].experiment),
+    }
+
+
+def _table(summary: Summary, group: str) -> dict[str, Any]:
+    settings = summary.group(group)
+    shown = [summary.tol] if settings[0].experiment == "scaling" else shown_levels(summary.tol)
+    columns = [(setting, level) for setting in settings for level in shown]
+    return {
+        "heads": [f"{setting.label}, to {short(level)}" for setting, level in columns],
+        "rows": [
+            {
+                "label": CONTESTANTS[method].label,
+                "cells": [_cell(summary, setting.key, method, level) for setting, level in columns],
+            }
+            for method in settings[0].methods
+        ],
+    }
+
+
+def _cell(summary: Summary, setting: str, method: str, level: float) -> dict[str, str]:
+    x, y = (summary.at(setting, method, level, kind) for kind in KINDS)
+    several = len(summary.runs[setting, method]) > 1
+    return {"median": f"{_count(x.median)} / {_count(y.median)}", "band": f"{_band(x)} / {_band(y)}" if several else ""}
+
+
+def _band(spread: Spread) -> str:
+    return f"{_count(spread.low)}–{_count(spread.high)}"
+
+
+def _count(calls: float) -> str:
+    return f"{calls:.0f}" if calls < float("inf") else "never"
+
+
+def _data(summary: Summary) -> dict[str, Any]:
+    """What the curves are drawn from."""
+    panels: dict[str, Any] = {}
+    for group in summary.groups:
+        settings = summary.group(group)
+        if settings[0].experiment == "scaling":
+            panels |= {f"{group}/{kind}": _sweep(summary, group, kind) for kind in KINDS}
+        else:
+            panels |= {setting.key: {"runs": _runs(summary, setting.key)} for setting in settings}
+    return {
+        "tol": short(summary.tol),
+        "levels": levels(summary.tol),
+        "methods": {key: {"label": c.label, **look(key)._asdict()} for key, c in CONTESTANTS.items()},
+        "panels": panels,
+    }
+
+
+def _runs(summary: Summary, setting: str) -> dict[str, Any]:
+    return {
+        method: [
+            {"grad_x": run.grad_x, "grad_y": run.grad_y, "seconds": [float(f"{s:.4g}") for s in run.seconds]}
+            for run in runs
+        ]
+        for (key, method), runs in summary.runs.items()
+        if key == setting
+    }
+
+
+def _sweep(summary: Summary, group: str, kind: str) -> dict[str, Any]:
+    settings = summary.group(group)
+    return {
+        "sweep": group.replace("kappa", "κ"),
+        "kind": kind,
+        "kappas": [setting.varied for setting in settings],
+        "calls": {
+            method: [list(summary.at(setting.key, method, summary.tol, kind)) for setting in settings]
+            for method in settings[0].methods
+        },
+        "theory": theory_line(summary, group, kind),
+    }

@@ -1,0 +1,136 @@
+"""One contestant on one problem: how many calls, and seconds, until each level of the relative gap."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.optimize
+
+from minmin.experiments.contestants import CONTESTANTS, SCIPY
+from minmin.experiments.settings import settings
+from minmin.oracle import Problem
+from minmin.problems import Quadratic
+from minmin.result import Record
+from minmin.solve import minimize
+
+_MOST_CALLS = 200_000
+"""No run asks for a gradient more often than this."""
+
+
+class Task(NamedTuple):
+    """Who runs on what; the seed is the problem's, where that is random, and the method's."""
+
+    experiment: str
+    setting: str
+    method: str
+    seed: int
+
+
+@dataclass
+class Outcome:
+    """Calls and seconds at the first answer below each level; the lists are shorter where some were not reached."""
+
+    grad_x: list[int] = field(default_factory=list)
+    grad_y: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+
+def levels(tol: float) -> list[float]:
+    """Relative gaps from 1 down to ``tol``, ten a decade."""
+    count = math.ceil(-10.0 * math.log10(tol) - 1e-9)
+    return [float(f"{10.0 ** (-k / 10.0):.4g}") for k in range(1, count)] + [tol]
+
+
+def short(level: float) -> str:
+    """1e-8 rather than 1e-08."""
+    return np.format_float_scientific(level, trim="-", exp_digits=1)
+
+
+def race(task: Task, tol: float) -> Outcome:
+    """Run a task to the relative gap ``tol``, (f - f*)/(f(0) - f*)."""
+    problem, start, minimum = _problem(task.experiment, task.setting, task.seed)
+    finish = _Finish([minimum + level * (start - minimum) for level in levels(tol)])
+    contestant = CONTESTANTS[task.method]
+    if contestant.method == SCIPY:
+        _run_scipy(problem, finish)
+    else:
+        minimize(
+            problem,
+            method=contestant.method,
+            tol=0,
+            target_value=finish.values[-1],
+            max_grad_x=_MOST_CALLS,
+            max_grad_y=_MOST_CALLS,
+            seed=task.seed,
+            callback=finish.look,
+            **contestant.options,
+        )
+    return finish.outcome
+
+
+@lru_cache(maxsize=64)
+def _problem(experiment: str, key: str, seed: int) -> tuple[Problem, float, float]:
+    """A setting's problem with f(0) and f*."""
+    (setting,) = (setting for setting in settings((experiment,)) if setting.key == key)
+    if not setting.is_random and seed != 0:
+        return _problem(experiment, key, 0)
+    problem = setting.build(seed)
+    start = problem.fix(np.zeros(problem.d_x)).at(np.zeros(problem.d_y)).value
+    return problem, start, _minimum(problem)
+
+
+def _minimum(problem: Problem) -> float:
+    if isinstance(problem, Quadratic):
+        return 0.5 * float(problem.b @ np.linalg.solve(problem.H, -problem.b))
+    return minimize(problem, method="reduced-lbfgs", inner="newton", tol=1e-14).fun
+
+
+class _Finish:
+    """Notes when a run passes each value."""
+
+    def __init__(self, values: list[float]):
+        self.values = values
+        self.outcome = Outcome()
+
+    def look(self, record: Record) -> None:
+        self.passes(record.value, record.grad_x, record.grad_y, record.seconds)
+
+    def passes(self, value: float, grad_x: int, grad_y: int, seconds: float) -> bool:
+        """Note all values that are reached, and say whether the last one is."""
+        noted = self.outcome
+        while len(noted.grad_x) < len(self.values) and value <= self.values[len(noted.grad_x)]:
+            noted.grad_x.append(grad_x)
+            noted.grad_y.append(grad_y)
+            noted.seconds.append(seconds)
+        return len(noted.grad_x) == len(self.values)
+
+
+class _ReachedEndError(Exception):
+    """SciPy has no target value."""
+
+
+def _run_scipy(problem: Problem, finish: _Finish) -> None:
+    """L-BFGS-B on (x, y) with 20 pairs: every evaluation is a call of both gradients."""
+    calls, begun = 0, time.perf_counter()
+
+    def evaluate(z: np.ndarray[Any, Any]) -> tuple[float, np.ndarray[Any, Any]]:
+        nonlocal calls
+        calls += 1
+        evaluation = problem.fix(z[: problem.d_x]).at(z[problem.d_x :])
+        gradient = np.concatenate([evaluation.grad_x, evaluation.grad_y])
+        if finish.passes(evaluation.value, calls, calls, time.perf_counter() - begun):
+            raise _ReachedEndError
+        return evaluation.value, gradient
+
+    options = {"maxiter": _MOST_CALLS, "maxfun": _MOST_CALLS, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
+    try:
+        scipy.optimize.minimize(
+            evaluate, np.zeros(problem.d_x + problem.d_y), jac=True, method="L-BFGS-B", options=options
+        )
+    except _ReachedEndError:
+        return

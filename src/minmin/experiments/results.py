@@ -1,0 +1,97 @@
+"""Every number of a report as JSON and CSV; times, which no two runs share, in a file of their own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+from minmin.experiments.claims import RULE, Claim
+from minmin.experiments.contestants import CONTESTANTS
+from minmin.experiments.race import levels
+from minmin.experiments.settings import GROUPS
+from minmin.experiments.summary import KINDS, Spread, Summary
+
+
+def shown_levels(tol: float) -> list[float]:
+    """The levels of the tables: 1e-4 on the way, and the end."""
+    return [1e-4, tol] if tol < 1e-4 else [tol]
+
+
+def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
+    """The same bytes for the same seeds."""
+    content = {
+        "format": 1,
+        "experiments": sorted({setting.experiment for setting in summary.settings}),
+        "seeds": seeds,
+        "tol": summary.tol,
+        "levels": levels(summary.tol),
+        "methods": {key: contestant.label for key, contestant in CONTESTANTS.items()},
+        "settings": {s.key: {"group": GROUPS[s.group], "label": s.label} for s in summary.settings},
+        "table": [
+            {
+                "setting": setting.key,
+                "method": method,
+                "level": level,
+                **{kind: _plain(summary.at(setting.key, method, level, kind)) for kind in KINDS},
+            }
+            for setting in summary.settings
+            for method in setting.methods
+            for level in shown_levels(summary.tol)
+        ],
+        "verdict": {"rule": RULE, "claims": [_claim(claim) for claim in claims]},
+        "runs": [
+            {"setting": setting, "method": method, "seed": seed, "grad_x": run.grad_x, "grad_y": run.grad_y}
+            for (setting, method), runs in summary.runs.items()
+            for seed, run in enumerate(runs)
+        ],
+    }
+    return _lines(content)
+
+
+def results_csv(summary: Summary) -> bytes:
+    """A line for every run and level: the calls of both gradients until then."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["setting", "method", "seed", "level", *KINDS])
+    for (setting, method), runs in summary.runs.items():
+        for seed, run in enumerate(runs):
+            for level, calls in zip(levels(summary.tol), zip(run.grad_x, run.grad_y, strict=True), strict=False):
+                writer.writerow([setting, method, seed, level, *calls])
+    return buffer.getvalue().encode()
+
+
+def times_json(summary: Summary, machine: dict[str, str]) -> bytes:
+    """Seconds until every level, and where they were measured."""
+    content = {
+        "machine": machine,
+        "levels": levels(summary.tol),
+        "runs": [
+            {"setting": setting, "method": method, "seed": seed, "seconds": [float(f"{s:.4g}") for s in run.seconds]}
+            for (setting, method), runs in summary.runs.items()
+            for seed, run in enumerate(runs)
+        ],
+    }
+    return _lines(content)
+
+
+def _plain(spread: Spread) -> list[float | None]:
+    return [value if math.isfinite(value) else None for value in spread]
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {**claim._asdict(), "rows": [row._asdict() for row in claim.rows]}
+
+
+def _lines(content: dict[str, Any]) -> bytes:
+    """JSON with a line for every item of a list, so that two files can be compared by eye."""
+    parts = []
+    for name, value in content.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            items = ",\n  ".join(json.dumps(item, ensure_ascii=False) for item in value)
+            parts.append(f" {json.dumps(name)}: [\n  {items}\n ]")
+        else:
+            parts.append(f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}")
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode()

@@ -1,0 +1,173 @@
+"""What they are run on: every setting of the paper's figures, and of the scaling that its theory promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg
+
+from minmin.constants import Constants
+from minmin.datasets import load_a1a
+from minmin.experiments.contestants import CONTESTANTS
+from minmin.oracle import Problem
+from minmin.problems import GLM, Quadratic
+
+EXPERIMENTS = ("quadratic", "logistic", "scaling")
+GROUPS = {
+    "diagonal": "Quadratics, block-diagonal",
+    "coupled": "Quadratics, coupled",
+    "paper": "Logistic regression on a1a, the paper's constants",
+    "tight": "Logistic regression on a1a, tight constants",
+    "kappa_x": "Against κ_x",
+    "kappa_y": "Against κ_y",
+}
+"""Groups of settings, each a row of panels; a group belongs to one experiment."""
+
+_A1A_COLUMNS_IN_X = 100
+_SCALING_METHODS = ("bam", "bam-paper", "nag", "acdm-rescaled", "lincoupling-rescaled", "joint-lbfgs", "reduced-lbfgs")
+_SCALING_INSTANCES = 3
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One problem, or a family of random ones.
+
+    Attributes
+    ----------
+    key : str
+        "group/value".
+    experiment, group : str
+    label : str
+        What changes within the group.
+    varied : float
+        The same as a number.
+    build : callable
+        The problem for a seed.
+    is_random : bool
+        Whether the seed matters to ``build``.
+    methods : tuple of str
+        Keys of the contestants that take part.
+    most_seeds : int
+        No more seeds than this are worth their time here.
+    """
+
+    key: str
+    experiment: str
+    group: str
+    label: str
+    varied: float
+    build: Callable[[int], Problem]
+    is_random: bool = True
+    methods: tuple[str, ...] = tuple(CONTESTANTS)
+    most_seeds: int = 10**6
+
+
+def a1a_smoothness() -> float:
+    """λ_max(AᵀA)/4n: the paper's L of a1a."""
+    A, _ = load_a1a()
+    largest = scipy.sparse.linalg.svds(A, k=1, return_singular_vectors=False, random_state=0)[0]
+    return float(largest**2 / (4 * A.shape[0]))
+
+
+def description(group: str) -> str:
+    """What a group's problems are, for a reader."""
+    if group in ("paper", "tight"):
+        return f"Columns 1 to 100 are x, the last 19 are y; μ_x = 0.01. {_a1a_constants(group)}"
+    return {
+        "diagonal": "The paper's reading: eigenvalues of each block drawn uniformly between μ and L, and blocks that "
+        "do not interact. μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10. Since μ_x = μ_y, rescaled is the same as plain.",
+        "coupled": "The same constants, exactly valid, for blocks that do interact. Rescaled is the same as plain.",
+        "kappa_x": "Coupled quadratics, L_x = L_y = 1, κ_y = 10⁴, three instances each. Dotted: what Theorem 2.2 "
+        "allows BAM, up to a constant.",
+        "kappa_y": "The same with κ_x = 100. Dotted: what Theorem 2.2 allows BAM, up to a constant.",
+    }[group]
+
+
+def _a1a_constants(group: str) -> str:
+    if group == "paper":
+        return f"L_x = L_y = {a1a_smoothness():.3f}, as the paper sets them, for methods that need constants."
+    proved = [setting.build(0).constants for setting in _logistic() if setting.group == "tight"]
+    kappas = "; ".join(f"{c.kappa_x:.0f}, {c.kappa_y:.0f}" for c in proved if c is not None)
+    return f"Constants per block, as minmin proves them from the data: κ_x, κ_y = {kappas}."
+
+
+def settings(experiments: tuple[str, ...]) -> list[Setting]:
+    """All settings of some experiments, in a fixed order."""
+    made = [*_quadratics(), *_logistic(), *_scaling()]
+    return [setting for setting in made if setting.experiment in experiments]
+
+
+def _quadratics() -> list[Setting]:
+    """μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10."""
+    return [
+        Setting(
+            f"{group}/{L_y:g}",
+            "quadratic",
+            group,
+            f"L_y = {L_y:g}",
+            L_y,
+            partial(_quadratic, mu_x=0.1, L_x=50.0, mu_y=0.1, L_y=L_y, coupling=coupling),
+        )
+        for group, coupling in (("diagonal", 0.0), ("coupled", 1.0))
+        for L_y in (500.0, 5000.0, 50000.0)
+    ]
+
+
+def _logistic() -> list[Setting]:
+    """d_x = 100, d_y = 19, μ_x = 0.01; a penalty λ|·|² of the paper is alpha = 2λ = μ here."""
+    return [
+        Setting(
+            f"{group}/{mu_y:g}",
+            "logistic",
+            group,
+            f"μ_y = {_decimal(mu_y)}",
+            mu_y,
+            partial(_a1a, mu_y=mu_y, tight=group == "tight"),
+            is_random=False,
+        )
+        for group in ("paper", "tight")
+        for mu_y in (0.002, 0.0001, 0.00005)
+    ]
+
+
+def _scaling() -> list[Setting]:
+    """One condition number moves, the other stays; L = 1 in both blocks, coupled."""
+    sweeps = {
+        "kappa_x": [(kappa, 1e4) for kappa in (1e1, 1e2, 1e3, 1e4)],
+        "kappa_y": [(1e2, kappa) for kappa in (1e2, 1e3, 1e4, 1e5, 1e6)],
+    }
+    return [
+        Setting(
+            f"{group}/{varied:g}",
+            "scaling",
+            group,
+            f"{group.replace('kappa', 'κ')} = {varied:g}",
+            varied,
+            partial(_quadratic, mu_x=1 / kappa_x, L_x=1.0, mu_y=1 / kappa_y, L_y=1.0, coupling=1.0),
+            methods=_SCALING_METHODS,
+            most_seeds=_SCALING_INSTANCES,
+        )
+        for group, points in sweeps.items()
+        for kappa_x, kappa_y in points
+        for varied in [kappa_x if group == "kappa_x" else kappa_y]
+    ]
+
+
+def _decimal(value: float) -> str:
+    return np.format_float_positional(value, trim="-")
+
+
+def _quadratic(seed: int, **parameters: Any) -> Problem:
+    return Quadratic.random(d_x=100, d_y=10, seed=seed, **parameters)
+
+
+def _a1a(seed: int, mu_y: float, tight: bool) -> Problem:
+    A, labels = load_a1a()
+    X, Y = A[:, :_A1A_COLUMNS_IN_X], A[:, _A1A_COLUMNS_IN_X:]
+    L = a1a_smoothness()
+    constants = None if tight else Constants(L_x=L, L_y=L, mu_x=0.01, mu_y=mu_y)
+    return GLM(X, Y, labels, alpha_x=0.01, alpha_y=mu_y, constants=constants)
