@@ -9,7 +9,7 @@ run: $(READY)  ## a worked example: calls by method on the paper's data
 	$(BIN)/python examples/compare_methods.py
 
 test: $(READY) lint  ## lint, types, layers, and the tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -200,7 +200,7 @@ def _scaled(summary: Summary, setting: str, method: str) -> str:
 
 
 def _calls(summary: Summary, setting: str, method: str, kind: str) -> float:
-    return summary.at(setting, method, summary.tol, kind).median
+    return float(summary.at(setting, method, summary.tol, kind).median)
 
 
 def _listed(ratios: list[float]) -> str:

@@ -35,12 +35,16 @@ def figures(summary: Summary) -> dict[str, Figure]:
     return drawn
 
 
-def rendered(figure: Figure, kind: str) -> bytes:
-    """A figure as the bytes of a PNG or PDF file, without the date in it."""
-    buffer = io.BytesIO()
-    dates = {"CreationDate": None} if kind == "pdf" else None
-    figure.savefig(buffer, format=kind, dpi=130, metadata=dates)
-    return buffer.getvalue()
+def rendered(figure: Figure) -> dict[str, bytes]:
+    """A figure as the bytes of a PNG and of a PDF file, without the date in it."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # found once, it holds for both
+    files = {}
+    for kind, metadata in (("png", {}), ("pdf", {"CreationDate": None})):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, dpi=130, metadata=metadata)
+        files[kind] = buffer.getvalue()
+    return files
 
 
 def _name(group: str) -> str:
@@ -91,7 +95,7 @@ def _draw_curves(axis: Axes, summary: Summary, setting: str, kind: str) -> None:
     gaps = np.array(levels(summary.tol))
     for method in CONTESTANTS:
         rows = summary.column(setting, method, kind)
-        low, middle, high = np.array([spread(rows[:, i]) for i in range(len(gaps))]).T
+        low, middle, high = spread(rows)
         reached = np.isfinite(middle)
         axis.plot(middle[reached], gaps[reached], **_style(method))
         if len(rows) > 1:

@@ -65,7 +65,9 @@ def reproduce(
     found, here = claims(summary), machine()
     drawn = figures(summary)
     command = f"minmin reproduce EXPERIMENT --seeds {seeds} --tol {short(tol)}"
-    contents = {f"{name}.{kind}": rendered(figure, kind) for name, figure in drawn.items() for kind in ("png", "pdf")}
+    contents = {
+        f"{name}.{kind}": content for name, figure in drawn.items() for kind, content in rendered(figure).items()
+    }
     contents["results.json"] = results_json(summary, found, seeds)
     contents["results.csv"] = results_csv(summary)
     contents["times.json"] = times_json(summary, here)

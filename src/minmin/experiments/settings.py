@@ -78,8 +78,8 @@ def description(group: str) -> str:
     if group in ("paper", "tight"):
         return f"Columns 1 to 100 are x, the last 19 are y; μ_x = 0.01. {_a1a_constants(group)}"
     return {
-        "diagonal": "The paper's reading: eigenvalues of each block drawn uniformly between μ and L, and blocks that "
-        "do not interact. μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10. Since μ_x = μ_y, rescaled is the same as plain.",
+        "diagonal": "As in the paper: eigenvalues of each block drawn uniformly between μ and L, and blocks that do "
+        "not interact. μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10. Since μ_x = μ_y, rescaled is the same as plain.",
         "coupled": "The same constants, exactly valid, for blocks that do interact. Rescaled is the same as plain.",
         "kappa_x": "Coupled quadratics, L_x = L_y = 1, κ_y = 10⁴, three instances each. Dotted: what Theorem 2.2 "
         "allows BAM, up to a constant.",

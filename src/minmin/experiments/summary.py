@@ -16,11 +16,11 @@ KINDS = ("grad_x", "grad_y")
 
 
 class Spread(NamedTuple):
-    """Median and 10–90 % band; infinite where that share of the runs did not get so far."""
+    """Median and 10–90 % band, numbers or arrays; infinite where that share of the runs did not get so far."""
 
-    low: float
-    median: float
-    high: float
+    low: Any
+    median: Any
+    high: Any
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Summary:
 
     def at(self, setting: str, method: str, level: float, kind: str) -> Spread:
         """Calls, or seconds, until the relative gap ``level``, which must be one of :func:`levels`."""
-        return spread(self.column(setting, method, kind)[:, levels(self.tol).index(level)])
+        found = spread(self.column(setting, method, kind)[:, levels(self.tol).index(level)])
+        return Spread(*map(float, found))
 
     def column(self, setting: str, method: str, kind: str) -> np.ndarray[Any, Any]:
         """A row a run, a column a level."""
@@ -72,10 +73,10 @@ def summarise(settings: list[Setting], outcomes: Mapping[Task, Outcome], tasks: 
 
 
 def spread(values: np.ndarray[Any, Any]) -> Spread:
-    """Quantiles, where runs that did not get so far count as infinite."""
+    """Quantiles along the first axis, where runs that did not get so far count as infinite."""
     with np.errstate(invalid="ignore"):
-        found = [float(np.quantile(values, q)) for q in (0.1, 0.5, 0.9)]
-    return Spread(*(math.inf if math.isnan(value) else value for value in found))
+        found = np.quantile(values, (0.1, 0.5, 0.9), axis=0)
+    return Spread(*np.where(np.isnan(found), np.inf, found))
 
 
 def theory_line(summary: Summary, group: str, kind: str) -> list[float]:

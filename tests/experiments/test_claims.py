@@ -1,0 +1,116 @@
+"""The verdict follows from the numbers: other numbers, another verdict."""
+
+import math
+
+import numpy as np
+import pytest
+
+from minmin.experiments.claims import claims, judged
+from minmin.experiments.contestants import CONTESTANTS
+from minmin.experiments.race import Outcome, levels
+from minmin.experiments.settings import settings
+from minmin.experiments.summary import Summary, spread, theory_line
+
+TOL = 0.1
+
+
+def summary(experiments, calls):
+    """A report whose runs took calls(setting, method) -> (∇x, ∇y) to every level."""
+    chosen = settings(experiments)
+    count = len(levels(TOL))
+    runs = {}
+    for setting in chosen:
+        for method in setting.methods:
+            grad_x, grad_y = calls(setting, method)
+            runs[setting.key, method] = [Outcome([grad_x] * count, [grad_y] * count, [0.1] * count)]
+    return Summary(chosen, runs, TOL)
+
+
+def verdicts(report, words):
+    (claim,) = (claim for claim in claims(report) if words in claim.text)
+    return [row.verdict for row in claim.rows]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ([0.5, 1.0, 0.9], "holds"),
+        ([0.5, 0.9, 7.0], "holds mostly"),
+        ([1.05, 1.1, 1.09], "holds mostly"),
+        ([0.5, 1.2, 7.0], "does not hold"),
+        ([1.11], "does not hold"),
+        ([math.inf], "does not hold"),
+    ],
+)
+def test_the_rule(ratios, verdict):
+    assert judged(ratios, 1.0) == verdict
+
+
+@pytest.mark.parametrize(("bam", "verdict"), [(99, "holds"), (108, "holds mostly"), (120, "does not hold")])
+def test_fewest_expensive_calls(bam, verdict):
+    report = summary(("quadratic",), lambda _, m: (bam if "bam" in m else 100, 100))
+    assert set(verdicts(report, "asks for ∇ₓ less often")) == {verdict}
+
+
+def test_others_are_taken_in_their_better_scaling():
+    report = summary(("quadratic",), lambda _, m: (100 if "bam" in m else 90 if "rescaled" in m else 200, 100))
+    assert set(verdicts(report, "asks for ∇ₓ less often")) == {"does not hold"}
+
+
+@pytest.mark.parametrize(("coordinate", "verdict"), [(79, "holds"), (85, "holds mostly"), (100, "does not hold")])
+def test_coordinate_methods_against_nag(coordinate, verdict):
+    report = summary(("logistic",), lambda _, m: (100 if m.startswith("nag") else coordinate, 100))
+    assert set(verdicts(report, "beat NAG")) == {verdict}
+
+
+@pytest.mark.parametrize(("bam", "verdict"), [(200, "holds"), (215, "holds mostly"), (300, "does not hold")])
+def test_cheap_calls_alike(bam, verdict):
+    report = summary(("quadratic",), lambda _, m: (100, bam if "bam" in m else 100))
+    assert set(verdicts(report, "In calls of ∇ᵧ")) == {verdict}
+
+
+def test_useful_where_x_is_expensive():
+    cheap_in_x = summary(("quadratic",), lambda _, m: (50, 3000) if "bam" in m else (100, 100))
+    assert set(verdicts(cheap_in_x, "Where ∇ₓ is expensive")) == {"holds"}
+    lavish_in_y = summary(("quadratic",), lambda _, m: (50, 9000) if "bam" in m else (100, 100))
+    assert set(verdicts(lavish_in_y, "Where ∇ₓ is expensive")) == {"does not hold"}
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(0.5, "holds"), (0.57, "holds mostly"), (0.8, "does not hold")])
+def test_slopes(power, verdict):
+    def calls(setting, method):
+        return 10 * setting.varied**power, 10 * setting.varied**power
+
+    report = summary(("scaling",), calls)
+    assert set(verdicts(report, "no faster than √κ_x")) == {verdict}
+    assert set(verdicts(report, "no faster than √max")) == {verdict}
+    assert report.slope("kappa_x", "bam", "grad_x") == pytest.approx(power)
+    assert set(verdicts(report, "κ_y does not matter")) == {"does not hold"}
+
+
+def test_theory_touches_bam_and_lies_above_it():
+    report = summary(("scaling",), lambda s, m: (s.varied**0.4, s.varied**0.3))
+    for group in ("kappa_x", "kappa_y"):
+        for kind in ("grad_x", "grad_y"):
+            line = theory_line(report, group, kind)
+            calls = [report.at(s.key, "bam-paper", TOL, kind).median for s in report.group(group)]
+            ratios = np.array(line) / calls
+            assert ratios.min() == pytest.approx(1.0)
+            assert (ratios >= 1 - 1e-12).all()
+
+
+def test_only_claims_that_were_measured():
+    texts = [claim.text for claim in claims(summary(("quadratic",), lambda s, m: (1, 1)))]
+    assert not any("a1a" in text or "√" in text for text in texts)
+
+
+def test_runs_that_never_arrive_count_as_infinite():
+    assert spread(np.array([1.0, 2.0, 3.0, math.inf])).median == 2.5
+    assert spread(np.array([1.0, math.inf, math.inf])).median == math.inf
+    assert list(spread(np.array([[1.0, 5.0], [3.0, math.inf]])).high) == [pytest.approx(2.8), math.inf]
+
+
+def test_every_contestant_is_drawn_differently():
+    from minmin.experiments.looks import look
+
+    assert len({look(key)[:2] for key in CONTESTANTS}) == len(CONTESTANTS)

@@ -1,0 +1,68 @@
+"""A report's folder keeps what is finished, and is never mistaken for another."""
+
+import json
+
+import pytest
+
+import minmin
+from minmin.experiments import journal as module
+from minmin.experiments.journal import Journal
+from minmin.experiments.race import Outcome, Task
+
+TASK = Task("quadratic", "diagonal/500", "bam", 0)
+OUTCOME = Outcome([1, 2], [3, 4], [0.1, 0.2])
+
+
+def test_what_was_added_is_there_again(tmp_path):
+    first = Journal(tmp_path / "a" / "b", 2, 1e-3)
+    first.ask("quadratic")
+    first.add(TASK, OUTCOME)
+    second = Journal(tmp_path / "a" / "b", 2, 1e-3)
+    assert second.outcomes == {TASK: OUTCOME}
+    assert second.experiments == {"quadratic"}
+
+
+def test_half_a_line_of_a_killed_process_costs_that_line_alone(tmp_path):
+    first = Journal(tmp_path, 2, 1e-3)
+    first.add(TASK, OUTCOME)
+    first.add(TASK._replace(seed=1), OUTCOME)
+    data = first.path.read_bytes()
+    for cut in range(data.index(b"\n", data.index(b"\n") + 1) + 2, len(data) - 1, 7):
+        first.path.write_bytes(data[:cut])
+        again = Journal(tmp_path, 2, 1e-3)
+        assert again.outcomes == {TASK: OUTCOME}
+        again.add(TASK._replace(seed=1), OUTCOME)
+        assert len(Journal(tmp_path, 2, 1e-3).outcomes) == 2
+
+
+@pytest.mark.parametrize("content", ["", "hello\n", '{"a": 1}\n', "[]\n", "3\n"])
+def test_a_folder_with_something_else_is_left_alone(tmp_path, content):
+    other = tmp_path / "runs.jsonl"
+    other.write_text(content)
+    with pytest.raises(minmin.InputError, match="--out"):
+        Journal(tmp_path, 2, 1e-3)
+    assert other.read_text() == content
+    other.rename(tmp_path / "thesis.tex")
+    with pytest.raises(minmin.InputError, match="holds something else"):
+        Journal(tmp_path, 2, 1e-3)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_other_seeds_or_tolerance_want_another_folder(tmp_path):
+    Journal(tmp_path, 2, 1e-3)
+    for seeds, tol in ((3, 1e-3), (2, 1e-4)):
+        with pytest.raises(minmin.InputError, match=r"--seeds 2 --tol 0\.001"):
+            Journal(tmp_path, seeds, tol)
+
+
+def test_numbers_of_other_code_are_not_taken_over(tmp_path, monkeypatch):
+    Journal(tmp_path, 2, 1e-3).add(TASK, OUTCOME)
+    monkeypatch.setattr(module, "code_digest", lambda: "other")
+    assert Journal(tmp_path, 2, 1e-3).outcomes == {}
+    assert json.loads((tmp_path / "runs.jsonl").read_text())["code"] == "other"
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(minmin.InputError, match="cannot make the folder"):
+        Journal(tmp_path / "file", 2, 1e-3)

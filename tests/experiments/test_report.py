@@ -1,0 +1,140 @@
+"""The files of a report: whole, consistent, the same again, and never at the cost of what is there."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from minmin.experiments.contestants import CONTESTANTS
+from minmin.experiments.figures import figures
+from minmin.experiments.race import levels
+from minmin.experiments.runner import tasks
+from minmin.experiments.settings import EXPERIMENTS
+
+from .conftest import SETTINGS, command
+
+pytestmark = pytest.mark.xdist_group("report")
+
+
+def results(folder):
+    return json.loads((folder / "results.json").read_text())
+
+
+def test_every_file_is_there(report):
+    names = {path.name for path in report.iterdir()}
+    drawn = [f"figure-1-{group}" for group in ("diagonal", "coupled")]
+    drawn += [f"figure-2-{group}" for group in ("paper", "tight")] + ["figure-3-seconds", "figure-4-scaling"]
+    pictures = {f"{name}.{kind}" for name in drawn for kind in ("png", "pdf")}
+    assert names == pictures | {"index.html", "results.json", "results.csv", "times.json", "runs.jsonl"}
+    for name in pictures:
+        content = (report / name).read_bytes()
+        assert content.startswith(b"\x89PNG" if name.endswith("png") else b"%PDF")
+        assert len(content) > 5000
+
+
+def test_results_hold_every_run_to_the_last_level(report):
+    content = results(report)
+    expected = [(task.setting, task.method, task.seed) for task in tasks(EXPERIMENTS, 2)]
+    assert [(run["setting"], run["method"], run["seed"]) for run in content["runs"]] == expected
+    assert content["levels"] == levels(1e-2)
+    for run in content["runs"]:
+        assert len(run["grad_x"]) == len(run["grad_y"]) == len(content["levels"])
+
+
+def test_the_table_is_the_median_of_the_runs(report):
+    content = results(report)
+    for entry in content["table"]:
+        index = content["levels"].index(entry["level"])
+        for kind in ("grad_x", "grad_y"):
+            calls = [
+                run[kind][index]
+                for run in content["runs"]
+                if (run["setting"], run["method"]) == (entry["setting"], entry["method"])
+            ]
+            assert entry[kind][1] == np.median(calls)
+    assert {entry["method"] for entry in content["table"]} == set(CONTESTANTS)
+
+
+def test_csv_says_the_same(report):
+    with (report / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    flat = [
+        (run["setting"], run["method"], run["seed"], level, x, y)
+        for run in results(report)["runs"]
+        for level, x, y in zip(levels(1e-2), run["grad_x"], run["grad_y"], strict=True)
+    ]
+    read = [
+        (r["setting"], r["method"], int(r["seed"]), float(r["level"]), int(r["grad_x"]), int(r["grad_y"])) for r in rows
+    ]
+    assert read == flat
+
+
+def test_times_are_apart_and_say_where(report):
+    assert "seconds" not in (report / "results.json").read_text()
+    times = json.loads((report / "times.json").read_text())
+    assert {"processor", "python", "numpy", "scipy", "minmin"} <= set(times["machine"])
+    assert [run["seconds"] == sorted(run["seconds"]) for run in times["runs"]]
+
+
+def test_smoothness_is_shown_and_the_command_beside_each_part(report):
+    page = (report / "index.html").read_text()
+    assert "= 1.567, as the paper sets them" in page
+    for experiment in (*EXPERIMENTS, "all"):
+        assert f"minmin reproduce {experiment} --seeds 2 --tol 1e-2" in page
+
+
+def test_a_part_made_alone_has_the_same_numbers(report, tmp_path):
+    made = tmp_path / "logistic"
+    subprocess.run(command("reproduce", "logistic", *SETTINGS, "--out", str(made), "-q"), check=True, timeout=300)
+    whole, part = results(report), results(made)
+    settings = set(part["settings"])
+    assert settings == {key for key in whole["settings"] if key.startswith(("paper", "tight"))}
+    assert part["runs"] == [run for run in whole["runs"] if run["setting"] in settings]
+    assert part["table"] == [entry for entry in whole["table"] if entry["setting"] in settings]
+
+
+def test_interrupted_it_goes_on_to_the_very_same_bytes(report, tmp_path):
+    folder = tmp_path / "report"
+    arguments = command("reproduce", *SETTINGS, "--out", str(folder))
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    journal = folder / "runs.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") > 30):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # what a terminal does on Ctrl-C
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in errors
+    assert "Traceback" not in errors
+    finished = journal.read_bytes().count(b"\n")
+    assert 30 < finished < len(tasks(EXPERIMENTS, 2))
+    assert not (folder / "results.json").exists()
+    again = subprocess.run(arguments, stderr=subprocess.PIPE, text=True, check=True, timeout=300)
+    assert int(again.stderr.split(" of ")[0]) >= finished - 5  # its first line says where it goes on from
+    for name in ("results.json", "results.csv"):
+        assert (folder / name).read_bytes() == (report / name).read_bytes()
+
+
+def test_experiments_gather_in_one_folder(tmp_path):
+    for experiment, expected in (("scaling", ["scaling"]), ("logistic", ["logistic", "scaling"])):
+        arguments = command("reproduce", experiment, "--seeds", "1", "--tol", "0.1", "--out", str(tmp_path / "r"), "-q")
+        subprocess.run(arguments, check=True, timeout=300)
+        assert results(tmp_path / "r")["experiments"] == expected
+
+
+def test_no_panel_is_empty(report):
+    from minmin.experiments.journal import Journal
+    from minmin.experiments.settings import settings
+    from minmin.experiments.summary import summarise
+
+    journal = Journal(report, 2, 1e-2)
+    summary = summarise(settings(EXPERIMENTS), journal.outcomes, tasks(EXPERIMENTS, 2), 1e-2)
+    for figure in figures(summary).values():
+        for axis in figure.axes:
+            assert len(axis.get_lines()) >= 7
+            assert axis.get_xlabel() or axis.get_ylabel() or axis.get_title()
