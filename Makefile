@@ -5,8 +5,8 @@ READY := .venv/.ready
 
 .PHONY: run test lint bench clean
 
-run: $(READY)  ## a worked example: calls by method on the paper's data
-	$(BIN)/python examples/compare_methods.py
+run: $(READY)  ## the paper's experiments; then open report/index.html
+	$(BIN)/minmin reproduce
 
 test: $(READY) lint  ## lint, types, layers, and the tests
 	$(BIN)/python -m pytest -n auto --dist loadgroup

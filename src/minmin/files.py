@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -14,25 +15,41 @@ def write_atomically(path: Path, data: bytes) -> None:
 
     A link's target is the file. A device or a pipe can't be replaced, so it is written to as it is.
     """
-    path = path.resolve()
-    if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_bytes(data)
-        return
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    with _naming(path):
+        path = path.resolve()
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(data)
+            return
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            with draft.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if path.exists():
+                shutil.copymode(path, draft)
+            os.replace(draft, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            raise
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def append(path: Path, data: bytes) -> None:
+    """Add to a file's end."""
+    with _naming(path), path.open("ab") as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors that name the file which was asked for."""
     try:
-        with draft.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, draft)
-        os.replace(draft, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -70,7 +70,7 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except OSError as error:
-        click.echo(f"minmin: {error.filename or 'a file'}: {error.strerror or error}", err=True)
+        click.echo(f"minmin: {error.filename or 'error'}: {error.strerror or error}", err=True)
         return NO_FILE
     except (KeyboardInterrupt, click.Abort):
         click.echo("minmin: interrupted", err=True)

@@ -13,7 +13,7 @@ from typing import Any
 import minmin
 from minmin.errors import InputError
 from minmin.experiments.race import Outcome, Task
-from minmin.files import write_atomically
+from minmin.files import append, write_atomically
 
 _NAME = "runs.jsonl"
 
@@ -89,8 +89,7 @@ class Journal:
         self._append({"task": list(task), "outcome": asdict(outcome)})
 
     def _append(self, entry: dict[str, Any]) -> None:
-        with self.path.open("ab") as file:
-            file.write(_line(entry))
+        append(self.path, _line(entry))
 
 
 def code_digest() -> str:
