@@ -5,11 +5,7 @@ Every run stops when its answer is proved to lie within 1e-6 of the minimum.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import minmin
 
@@ -44,51 +40,17 @@ def show(title: str, results: dict[str, minmin.Result]) -> None:
         print(f"  {name:<36} {r.calls['grad_x']:>9} {r.calls['grad_y']:>9} {r.gap_bound:>15.2g} {r.seconds:>8.3f}")
 
 
-STYLES: dict[str, dict[str, Any]] = {
-    "reduced-lbfgs": {"color": "#CC79A7", "linestyle": (0, (1, 0.6)), "linewidth": 2.5},
-    "bam": {"color": "#0072B2", "linewidth": 2.5},
-    "bam, inner='nag-ogmg' (the paper's)": {"color": "#009E73", "linestyle": (0, (3, 1, 1, 1))},
-    "nag": {"color": "#D55E00", "linestyle": "--"},
-}
-
-
-def draw(results: dict[str, minmin.Result], path: Path) -> None:
-    """The proved gap against the calls of either gradient."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    for name, style in STYLES.items():
-        history = results[name].history
-        shown = np.isfinite(history.gap_bound)
-        for axis, column in ((left, "grad_x"), (right, "grad_y")):
-            axis.plot(history[column][shown], history.gap_bound[shown], label=name, **style)
-    left.set(xlabel="calls of the expensive gradient $\\nabla_x f$", ylabel="proved bound on $f - f^*$", yscale="log")
-    right.set(xlabel="calls of the cheap gradient $\\nabla_y f$")
-    for axis in (left, right):
-        axis.grid(alpha=0.3)
-        axis.set_xscale("log")
-    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=120)
-    print(f"\nwrote {path}")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--picture", type=Path, help="also draw the coupled quadratic's runs into this file")
-    arguments = parser.parse_args()
     for coupling, name in ((0.0, "block-diagonal"), (1.0, "coupled")):
-        quadratic = solve_all(minmin.problems.Quadratic.random(L_y=5000.0, coupling=coupling))
-        show(f"Quadratic, {name}: d_x = 100, d_y = 10, κ_x = 500, κ_y = 50000", quadratic)
+        problem = minmin.problems.Quadratic.random(L_y=5000.0, coupling=coupling)
+        show(f"Quadratic, {name}: d_x = 100, d_y = 10, κ_x = 500, κ_y = 50000", solve_all(problem))
     for alpha_y in (0.002, 0.0001):
-        problem = click_model(alpha_y)
-        c = problem.constants
+        model = click_model(alpha_y)
+        c = model.constants
         title = (
             f"Logistic regression on a1a, alpha_y = {alpha_y}: κ_x = {c.kappa_x:.0f}, κ_y = {c.kappa_y:.0f} (proved)"
         )
-        show(title, solve_all(problem))
-    if arguments.picture is not None:
-        draw(quadratic, arguments.picture)
+        show(title, solve_all(model))
 
 
 if __name__ == "__main__":
