@@ -10,6 +10,7 @@ import minmin
 from minmin.problems import GLM, Function, Quadratic
 
 VARIANTS = {
+    "reduced-newton": ("reduced-newton", {}),
     "reduced-lbfgs": ("reduced-lbfgs", {}),
     "reduced-lbfgs-newton": ("reduced-lbfgs", {"inner": "newton"}),
     "reduced-lbfgs-nag": ("reduced-lbfgs", {"inner": "nag"}),

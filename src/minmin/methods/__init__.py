@@ -20,10 +20,13 @@ from minmin.methods.nag import Nag, NagState
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
 from minmin.methods.reconstruct import YMemory
 from minmin.methods.reduced_lbfgs import ReducedLbfgs, ReducedState
+from minmin.methods.reduced_newton import NewtonState, ReducedNewton
 from minmin.methods.watch import Seen
 from minmin.oracle import Problem
 
-_METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (ReducedLbfgs, Bam, Nag, Acdm, LinCoupling)}
+_METHODS: dict[str, type[Method]] = {
+    kind.name: kind for kind in (ReducedNewton, ReducedLbfgs, Bam, Nag, Acdm, LinCoupling)
+}
 
 __all__ = [
     "Acdm",
@@ -33,6 +36,7 @@ __all__ = [
     "Method",
     "Nag",
     "ReducedLbfgs",
+    "ReducedNewton",
     "build",
     "nag_ogm_g",
     "names",
@@ -60,6 +64,7 @@ STATE_TYPES: tuple[type, ...] = (
     CoordinateState,
     LbfgsMemory,
     NagState,
+    NewtonState,
     Nothing,
     Offset,
     Pair,
