@@ -105,9 +105,11 @@ class Direction:
         """t times this direction."""
         return Direction(t * self.dx, _times(self.images, t))
 
-    def plus(self, t: float, other: Direction) -> Direction:
-        """This direction + t·``other``."""
-        return Direction(self.dx + t * other.dx, _plus(self.images, t, other.images))
+    def add(self, t: float, other: Direction) -> Direction:
+        """This direction, which becomes itself + t·``other``."""
+        self.dx += t * other.dx
+        self.images = _add(self.images, t, other.images)
+        return self
 
 
 Images = tuple[Any, ...]
@@ -118,9 +120,9 @@ def _times(images: Images, t: float) -> Images:
     return tuple(_times(a, t) if isinstance(a, tuple) else t * a for a in images)
 
 
-def _plus(images: Images, t: float, others: Images) -> Images:
+def _add(images: Images, t: float, others: Images) -> Images:
     pairs = zip(images, others, strict=True)
-    return tuple(_plus(a, t, b) if isinstance(a, tuple) else a + t * b for a, b in pairs)
+    return tuple(_add(a, t, b) if isinstance(a, tuple) else a.__iadd__(t * b) for a, b in pairs)
 
 
 class Certificate(NamedTuple):

@@ -50,8 +50,8 @@ def reduced_cg(
     measured in the preconditioner's norm, and the last is at most ``tolerance`` times the first.
     """
     residual = -gradient
-    scaled = residual / diagonal
-    search, size = scaled, dot(residual, scaled)
+    search = residual / diagonal
+    size = promised = dot(residual, search)  # promised is pᵀMp, M the preconditioner
     enough = square(tolerance) * size
     total: Direction | None = None
     softest = math.inf
@@ -60,17 +60,21 @@ def reduced_cg(
         y_part = -y_system.solve(evaluation.hess_yx(along))
         image = evaluation.hess_product(along, y_part)
         curvature = dot(search, image)
-        if not curvature > _FLAT * evaluation.eps * dot(search, diagonal * search):
+        if not curvature > _FLAT * evaluation.eps * promised:
             return NewtonStep(along.times(0.0) if total is None else total, dy, True, softest)
         softest = min(softest, curvature / dot(search, search))
         t = size / curvature
-        total = along.times(t) if total is None else total.plus(t, along)
+        total = along.times(t) if total is None else total.add(t, along)
         dy = dy + t * y_part
-        residual = residual - t * image
+        # In place, since these arrays are long and nobody else holds them.
+        image *= t
+        residual -= image
         scaled = residual / diagonal
         size, before = dot(residual, scaled), size
         if not size > enough:
             break
-        search = scaled + (size / before) * search
+        search *= size / before
+        search += scaled
+        promised = size + square(size / before) * promised
     assert total is not None
     return NewtonStep(total, dy, False, softest)

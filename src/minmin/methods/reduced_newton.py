@@ -129,28 +129,28 @@ class ReducedNewton(Method):
             raise NoMinimumError(_NO_MINIMUM)
         moved = _moved(state, new, evaluation.eps)
         state = state._replace(scale=scale, stuck=0 if moved else state.stuck + 1)
-        return self._at(problem, state, new, step, t)
+        return self._at(problem, state, YSystem(new), step, t)
 
     def _first(self, problem: Problem, state: NewtonState) -> NewtonState:
         """The state at the start, with y lowered."""
         evaluation = problem.fix(state.x).at(state.y)
-        first_gain = math.inf
+        y_system = YSystem(evaluation)
+        y_step, gain = y_system.newton_step()
+        enough = _WORTH_A_Y_STEP * gain
         for _ in range(_FIRST_Y_STEPS):
-            dy = -YSystem(evaluation).solve(evaluation.grad_y)
-            gain = -dot(evaluation.grad_y, dy)
-            first_gain = min(first_gain, gain)
-            if not gain > _WORTH_A_Y_STEP * first_gain:
+            if not gain > enough:
                 break
-            evaluation = _lowered(evaluation, dy, -gain)
-        return self._at(problem, state, evaluation, None, 1.0)
+            evaluation = _lowered(evaluation, y_step, -gain)
+            y_system = YSystem(evaluation)
+            y_step, gain = y_system.newton_step()
+        return self._at(problem, state, y_system, None, 1.0)
 
     def _at(
-        self, problem: Problem, state: NewtonState, evaluation: Evaluation, step: NewtonStep | None, t: float
+        self, problem: Problem, state: NewtonState, y_system: YSystem, step: NewtonStep | None, t: float
     ) -> NewtonState:
         """The state at a new point, with its bound."""
-        y_system = YSystem(evaluation)
-        y_step = -y_system.solve(evaluation.grad_y)
-        y_gain = max(-dot(evaluation.grad_y, y_step), 0.0)
+        evaluation = y_system.evaluation
+        y_step, y_gain = y_system.newton_step()
         gradient = evaluation.grad_x_ahead(y_step)
         if not norm(gradient) + y_gain < math.inf:
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")

@@ -27,6 +27,7 @@ class YSystem:
     """
 
     def __init__(self, evaluation: Evaluation, roots: Sequence[Array] | None = None):
+        self.evaluation = evaluation
         self._parts = evaluation.parts
         self._dense = [part.y.shape[0] <= DENSE_UP_TO for part in self._parts]
         if roots is None:
@@ -34,6 +35,12 @@ class YSystem:
             roots = [inverse_root(part.hess_yy()) if dense else part.hess_yy_diagonal() for part, dense in pairs]
         self.roots = tuple(roots)
         """For every part a root of the inverse, or, where y is large, the diagonal."""
+
+    def newton_step(self) -> tuple[Vector, float]:
+        """The Newton step in y alone, and twice what the quadratic model expects of it."""
+        gradient = self.evaluation.grad_y
+        step = -self.solve(gradient)
+        return step, max(-dot(gradient, step), 0.0)
 
     def solve(self, vector: Vector) -> Vector:
         """H_yy⁻¹·vector."""

@@ -344,7 +344,12 @@ class _GLMEvaluation(Evaluation):
     def hess_product(self, direction: Direction, dy: Array) -> Array:
         self._tally.add("hess_product")
         p, (image,) = self.problem, direction.images
-        return p.pull_x(self.curvature * (image + p.image_y(dy))) + p.alpha_x * direction.dx
+        bent = p.image_y(dy)
+        bent += image
+        bent *= self.curvature
+        product = p.pull_x(bent)
+        product += p.alpha_x * direction.dx
+        return product
 
     def hess_xx_diagonal(self) -> Array:
         self._tally.add("passes")
