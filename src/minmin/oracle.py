@@ -29,12 +29,16 @@ from minmin.space import (
 
 
 class Ability(Flag):
-    """What a problem can answer beside its two gradients, which are always there."""
+    """What a problem can answer beside its two gradients, which are always there.
+
+    GAP is a certificate that the data alone prove.
+    """
 
     NONE = 0
     VALUE = auto()
     HESS_YY = auto()
     HESS_PRODUCT = auto()
+    GAP = auto()
 
 
 class Tally:
@@ -466,7 +470,7 @@ class Swapped(Problem):
 
     def __init__(self, original: Problem):
         self.original = original
-        self.abilities = original.abilities & ~(Ability.HESS_YY | Ability.HESS_PRODUCT)
+        self.abilities = original.abilities & Ability.VALUE
         self.d_x, self.d_y = original.d_y, original.d_x
 
     @property

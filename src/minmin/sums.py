@@ -9,7 +9,7 @@ from typing import Any
 
 from minmin.constants import Constants
 from minmin.errors import InputError, as_number
-from minmin.oracle import Direction, Evaluation, Problem, Slice, Tally, checked_constants
+from minmin.oracle import Ability, Direction, Evaluation, Problem, Slice, Tally, checked_constants
 from minmin.space import Array, Blocks, Vector, first_array
 
 _COUNTED_JOINTLY = {"grad_x": None, "value": None, "hess_product": None}
@@ -51,7 +51,7 @@ class Sum(Problem):
         for i, term in enumerate(self.terms):
             if term.d_x != self.d_x:
                 raise InputError(f"term {i} has d_x = {term.d_x}, the first has {self.d_x}; x is shared")
-            self.abilities &= term.abilities
+            self.abilities &= term.abilities & ~Ability.GAP
         self._given = checked_constants(constants)
         self._found = {}
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from minmin.methods.y_system import YSystem
 from minmin.oracle import Direction, Evaluation
-from minmin.space import Array, Vector, dot, square
+from minmin.space import Array, Vector, dot, norm, square
 
 _FLAT = 16.0
 """Curvature below so many times eps of what the diagonal promises is none."""
@@ -24,6 +24,8 @@ class NewtonStep(NamedTuple):
         The step in y.
     flat : bool
         A direction without curvature was met.
+    left : float
+        The norm of the last residual.
     softest : float
         The least curvature seen, pᵀSp/pᵀp.
     """
@@ -31,6 +33,7 @@ class NewtonStep(NamedTuple):
     direction: Direction
     dy: Vector
     flat: bool
+    left: float
     softest: float
 
 
@@ -61,7 +64,7 @@ def reduced_cg(
         image = evaluation.hess_product(along, y_part)
         curvature = dot(search, image)
         if not curvature > _FLAT * evaluation.eps * promised:
-            return NewtonStep(along.times(0.0) if total is None else total, dy, True, softest)
+            return NewtonStep(along.times(0.0) if total is None else total, dy, True, norm(residual), softest)
         softest = min(softest, curvature / dot(search, search))
         t = size / curvature
         total = along.times(t) if total is None else total.add(t, along)
@@ -77,4 +80,4 @@ def reduced_cg(
         search += scaled
         promised = size + square(size / before) * promised
     assert total is not None
-    return NewtonStep(total, dy, False, softest)
+    return NewtonStep(total, dy, False, norm(residual), softest)

@@ -29,8 +29,13 @@ _SURE = 0.5
 """A bound is estimated only after a step that stays this near, in units of where the quadratic model holds."""
 _STUCK = 3
 """After so many steps in a row that move nothing a run is at its end."""
-_PATIENCE = 25
+_PATIENCE = 100
 """Within so many iterations the bound must halve."""
+_SHRUNK, _STALE = 4.0, 30
+"""What is carried of x is computed afresh where x has shrunk to less than 1/_SHRUNK of what it was, and after _STALE
+steps: rounding errors of larger numbers stay in it."""
+_LEFT = 1e-6
+"""Where a y-Hessian is singular, so much of ∇ᵧf may lie outside of its range."""
 
 
 class NewtonState(NamedTuple):
@@ -53,6 +58,10 @@ class NewtonState(NamedTuple):
         |∇F| at first, in the preconditioner's norm.
     stuck : int
         Steps in a row that moved nothing.
+    peak : float
+        The largest |x| or |dx| since what is carried was computed afresh.
+    age : int
+        Steps since then.
     answer : Answer
     """
 
@@ -65,6 +74,8 @@ class NewtonState(NamedTuple):
     roots: tuple[Array, ...]
     scale: float
     stuck: int
+    peak: float
+    age: int
     answer: Answer
 
 
@@ -96,7 +107,7 @@ class ReducedNewton(Method):
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> NewtonState:
         answer = Answer(x, y, math.inf, estimated=True)
-        return NewtonState(x, y, (), (), (), 0.0, (), math.inf, 0, answer)
+        return NewtonState(x, y, (), (), (), 0.0, (), math.inf, 0, norm(x), 0, answer)
 
     def step(self, problem: Problem, state: NewtonState) -> NewtonState:
         if not state.gradient:
@@ -115,9 +126,9 @@ class ReducedNewton(Method):
             tolerance=min(_LOOSEST, (size / scale) ** _POWER) if scale > 0.0 else _LOOSEST,
             most_steps=_MOST_CG_STEPS,
         )
+        _require_minimum(problem, evaluation, step)
         slope = dot(gradient, step.direction.dx) - state.y_gain
         if not slope < 0.0:
-            _require_minimum(problem, evaluation, step)
             return _ended(state._replace(stuck=state.stuck + 1))
 
         def at(t: float) -> tuple[Evaluation, float]:
@@ -127,8 +138,12 @@ class ReducedNewton(Method):
         new, t = search(at, slope)
         if new.falls_for_ever(step.direction, step.dy):
             raise NoMinimumError(_NO_MINIMUM)
-        moved = _moved(state, new, evaluation.eps)
-        state = state._replace(scale=scale, stuck=0 if moved else state.stuck + 1)
+        stuck = 0 if _moved(state, new, evaluation.eps) else state.stuck + 1
+        peak, age = max(state.peak, norm(new.x), t * norm(step.direction.dx)), state.age + 1
+        if peak > _SHRUNK * norm(new.x) or age > _STALE:
+            new = problem.fix(new.x).at(new.y)
+            peak, age = norm(new.x), 0
+        state = state._replace(scale=scale, stuck=stuck, peak=peak, age=age)
         return self._at(problem, state, YSystem(new), step, t)
 
     def _first(self, problem: Problem, state: NewtonState) -> NewtonState:
@@ -156,8 +171,8 @@ class ReducedNewton(Method):
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
         certificate = problem.certificate(evaluation)
         bound, estimated = certificate.bound, math.isinf(certificate.bound)
-        if estimated and step is not None and t * evaluation.largest_move(step.direction, step.dy) <= _SURE:
-            bound = _CAUTION * (square(norm(gradient)) / (2.0 * step.softest) + 0.5 * y_gain)
+        if estimated and step is not None:
+            bound = _estimate(y_system, gradient, step, t)
         answer = Answer(
             evaluation.x,
             evaluation.y,
@@ -184,8 +199,8 @@ class ReducedNewton(Method):
 
 
 _NO_MINIMUM = (
-    "f has no minimum: it falls for ever in a direction that no penalty holds back (for a logistic regression: the "
-    "data are separable); give both blocks a penalty above 0"
+    "f has no minimum: it falls for ever in some direction (for a logistic regression this means that the data are "
+    "separable); with a penalty above 0 on both blocks there is one"
 )
 
 
@@ -213,11 +228,27 @@ def _ended(state: NewtonState) -> NewtonState:
     return state._replace(answer=state.answer._replace(exhausted=state.stuck >= _STUCK))
 
 
+def _estimate(y_system: YSystem, gradient: Vector, step: NewtonStep, t: float) -> float:
+    """What |∇F|²/2μ would be with the least curvature seen, and y's part, times a factor for what was not seen.
+
+    Only near a minimum: a step on the way to where f falls for ever stays as long as it is.
+    """
+    move = y_system.evaluation.largest_move(step.direction, step.dy)
+    if t * move > _SURE:
+        return math.inf
+    y_step, y_gain = y_system.newton_step()
+    left = norm(y_system.left_by(y_step))
+    if left > _LEFT * norm(y_system.evaluation.grad_y):
+        if move == 0.0:
+            raise NoMinimumError(_NO_MINIMUM)
+        return math.inf
+    return _CAUTION * (square(norm(gradient)) / (2.0 * step.softest) + 0.5 * y_gain)
+
+
 def _require_minimum(problem: Problem, evaluation: Evaluation, step: NewtonStep) -> None:
     """Refuse a quadratic that falls in a direction without curvature, unless its gradient there is rounding."""
-    constants = problem.constants
-    if not step.flat or constants is None or evaluation.largest_move(step.direction, step.dy) > 0.0:
+    constants = problem.constants if step.flat else None
+    if constants is None or evaluation.largest_move(step.direction, step.dy) > 0.0:
         return
-    noise, _ = evaluation.gradient_noise(constants)
-    if evaluation.grad_x_norm > 10.0 * noise:
+    if step.left > 10.0 * evaluation.gradient_noise(constants)[0]:
         raise NoMinimumError(_NO_MINIMUM)

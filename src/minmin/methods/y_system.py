@@ -42,6 +42,11 @@ class YSystem:
         step = -self.solve(gradient)
         return step, max(-dot(gradient, step), 0.0)
 
+    def left_by(self, step: Vector) -> Vector:
+        """∇ᵧ of the quadratic model after a step in y: what lies outside of H_yy's range, where that is singular."""
+        pieces = [part.grad_y + part.hess_yy_product(dy) for part, dy in zip(self._parts, parts_of(step), strict=True)]
+        return Blocks(pieces, step.weights) if isinstance(step, Blocks) else pieces[0]
+
     def solve(self, vector: Vector) -> Vector:
         """H_yy⁻¹·vector."""
         pieces = zip(self._parts, self._dense, self.roots, parts_of(vector), strict=True)

@@ -65,7 +65,7 @@ class GLM(Problem):
         Poisson loss has no global L: give constants that hold where a run goes.
     """
 
-    abilities = Ability.VALUE | Ability.HESS_YY | Ability.HESS_PRODUCT
+    abilities = Ability.VALUE | Ability.HESS_YY | Ability.HESS_PRODUCT | Ability.GAP
 
     def __init__(
         self,
