@@ -140,11 +140,14 @@ class Certificate(NamedTuple):
         What the bound would be if both gradients were as small as their rounding errors.
     by_data : bool
         The data alone prove it; else it rests on the problem's constants.
+    noise : pair of float
+        How large rounding errors in both gradients are expected to be; zero where that is unknown.
     """
 
     bound: float
     floor: float
     by_data: bool
+    noise: tuple[float, float]
 
 
 class Evaluation(ABC):
@@ -266,8 +269,11 @@ class Evaluation(ABC):
         """
         self._lacks(Ability.HESS_PRODUCT)
 
-    def falls_for_ever(self, direction: Direction, dy: Vector) -> bool:
-        """Whether f never rises along (dx, dy) from anywhere, and falls from somewhere: it then has no minimum."""
+    def falls_for_ever(self, step: tuple[Direction, Vector] | None = None) -> bool:
+        """Whether f has no minimum, as it never rises along (dx, dy) from anywhere, and falls from somewhere.
+
+        The step is the way from zero to here where none is given. False where that is not known.
+        """
         return False
 
     @property
@@ -396,7 +402,9 @@ class Problem(ABC):
 
     def certificate(self, evaluation: Evaluation) -> Certificate:
         """The best bound at an evaluation whose :meth:`Evaluation.grad_x_ahead` is known, at no further ∇ₓ."""
-        return Certificate(self.convexity_bound(evaluation), self.gap_floor(evaluation), by_data=False)
+        bound, constants = self.convexity_bound(evaluation), self.constants
+        noise = (0.0, 0.0) if constants is None else evaluation.gradient_noise(constants)
+        return Certificate(bound, self.gap_floor(evaluation), by_data=False, noise=noise)
 
     def convexity_bound(self, evaluation: Evaluation) -> float:
         """The bound by strong convexity, from both gradients.

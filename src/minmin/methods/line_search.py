@@ -8,7 +8,7 @@ from typing import TypeVar
 
 _OVERSHOT = 0.3
 """A step is too long where f rises at its end by more than this part of how it fell at the start."""
-_STILL_STEEP = 0.5
+_STILL_STEEP = 0.3
 """A step is too short where f falls at its end by more than this part of that."""
 _MOST_TRIALS = 60
 

@@ -36,6 +36,8 @@ _SHRUNK, _STALE = 4.0, 30
 steps: rounding errors of larger numbers stay in it."""
 _LEFT = 1e-6
 """Where a y-Hessian is singular, so much of ∇ᵧf may lie outside of its range."""
+_ZERO = 10.0
+"""A gradient of so many times its rounding error may be zero."""
 
 
 class NewtonState(NamedTuple):
@@ -56,6 +58,8 @@ class NewtonState(NamedTuple):
         Of the y-Hessian; see :class:`YSystem`.
     scale : float
         |∇F| at first, in the preconditioner's norm.
+    noise : float
+        How large rounding errors in ∇F are expected to be.
     stuck : int
         Steps in a row that moved nothing.
     peak : float
@@ -73,6 +77,7 @@ class NewtonState(NamedTuple):
     y_gain: float
     roots: tuple[Array, ...]
     scale: float
+    noise: float
     stuck: int
     peak: float
     age: int
@@ -107,7 +112,7 @@ class ReducedNewton(Method):
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> NewtonState:
         answer = Answer(x, y, math.inf, estimated=True)
-        return NewtonState(x, y, (), (), (), 0.0, (), math.inf, 0, norm(x), 0, answer)
+        return NewtonState(x, y, (), (), (), 0.0, (), math.inf, 0.0, 0, norm(x), 0, answer)
 
     def step(self, problem: Problem, state: NewtonState) -> NewtonState:
         if not state.gradient:
@@ -126,7 +131,8 @@ class ReducedNewton(Method):
             tolerance=min(_LOOSEST, (size / scale) ** _POWER) if scale > 0.0 else _LOOSEST,
             most_steps=_MOST_CG_STEPS,
         )
-        _require_minimum(problem, evaluation, step)
+        if step.flat and step.left > _ZERO * state.noise and _is_quadratic(evaluation, step):
+            raise NoMinimumError(_NO_MINIMUM)
         slope = dot(gradient, step.direction.dx) - state.y_gain
         if not slope < 0.0:
             return _ended(state._replace(stuck=state.stuck + 1))
@@ -136,7 +142,7 @@ class ReducedNewton(Method):
             return new, new.slope(step.direction, step.dy)
 
         new, t = search(at, slope)
-        if new.falls_for_ever(step.direction, step.dy):
+        if new.falls_for_ever((step.direction, step.dy)) or new.falls_for_ever():
             raise NoMinimumError(_NO_MINIMUM)
         stuck = 0 if _moved(state, new, evaluation.eps) else state.stuck + 1
         peak, age = max(state.peak, norm(new.x), t * norm(step.direction.dx)), state.age + 1
@@ -158,6 +164,8 @@ class ReducedNewton(Method):
             evaluation = _lowered(evaluation, y_step, -gain)
             y_system = YSystem(evaluation)
             y_step, gain = y_system.newton_step()
+        if evaluation.falls_for_ever():
+            raise NoMinimumError(_NO_MINIMUM)
         return self._at(problem, state, y_system, None, 1.0)
 
     def _at(
@@ -172,7 +180,7 @@ class ReducedNewton(Method):
         certificate = problem.certificate(evaluation)
         bound, estimated = certificate.bound, math.isinf(certificate.bound)
         if estimated and step is not None:
-            bound = _estimate(y_system, gradient, step, t)
+            bound = _estimate(y_system, gradient, step, t, certificate.noise[1])
         answer = Answer(
             evaluation.x,
             evaluation.y,
@@ -191,6 +199,7 @@ class ReducedNewton(Method):
             y_step=(y_step,),
             y_gain=y_gain,
             roots=y_system.roots,
+            noise=certificate.noise[0],
             answer=answer,
         )
 
@@ -228,27 +237,21 @@ def _ended(state: NewtonState) -> NewtonState:
     return state._replace(answer=state.answer._replace(exhausted=state.stuck >= _STUCK))
 
 
-def _estimate(y_system: YSystem, gradient: Vector, step: NewtonStep, t: float) -> float:
+def _estimate(y_system: YSystem, gradient: Vector, step: NewtonStep, t: float, noise_y: float) -> float:
     """What |∇F|²/2μ would be with the least curvature seen, and y's part, times a factor for what was not seen.
 
     Only near a minimum: a step on the way to where f falls for ever stays as long as it is.
     """
-    move = y_system.evaluation.largest_move(step.direction, step.dy)
-    if t * move > _SURE:
+    if t * y_system.evaluation.largest_move(step.direction, step.dy) > _SURE:
         return math.inf
     y_step, y_gain = y_system.newton_step()
     left = norm(y_system.left_by(y_step))
-    if left > _LEFT * norm(y_system.evaluation.grad_y):
-        if move == 0.0:
+    if left > _LEFT * norm(y_system.evaluation.grad_y) and left > _ZERO * noise_y:
+        if _is_quadratic(y_system.evaluation, step):
             raise NoMinimumError(_NO_MINIMUM)
         return math.inf
     return _CAUTION * (square(norm(gradient)) / (2.0 * step.softest) + 0.5 * y_gain)
 
 
-def _require_minimum(problem: Problem, evaluation: Evaluation, step: NewtonStep) -> None:
-    """Refuse a quadratic that falls in a direction without curvature, unless its gradient there is rounding."""
-    constants = problem.constants if step.flat else None
-    if constants is None or evaluation.largest_move(step.direction, step.dy) > 0.0:
-        return
-    if step.left > 10.0 * evaluation.gradient_noise(constants)[0]:
-        raise NoMinimumError(_NO_MINIMUM)
+def _is_quadratic(evaluation: Evaluation, step: NewtonStep) -> bool:
+    return evaluation.largest_move(step.direction, step.dy) == 0.0

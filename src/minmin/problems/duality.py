@@ -39,26 +39,23 @@ def duality_certificate(evaluation: _GLMEvaluation) -> Certificate:
     """
     p, ahead = evaluation.problem, evaluation.ahead
     assert ahead is not None
-    if not largest(ahead.image) <= p.loss.conjugate_radius:
-        return Certificate(math.inf, 0.0, by_data=True)
     h, theta = evaluation.curvature, ahead.residual
-    in_loss = dot(h * ahead.image, ahead.image)
-    grad_y = p.pull_y(ahead.residual) + p.alpha_y * evaluation.y
-    x_norm, y_norm = norm(evaluation.x), norm(evaluation.y)
-    squares_x, squares_y = p.row_squares
+    grad_y = p.pull_y(theta) + p.alpha_y * evaluation.y
+    lengths = norm(evaluation.x), norm(evaluation.y) + norm(ahead.dy)
+    sizes = tuple(math.sqrt(dot(h, squares)) for squares in p.row_squares)
     # The margins are off by eps·(|X_i||x| + |Y_i||y|), and the residual by the curvature times that.
-    off_x, off_y = math.sqrt(dot(h, squares_x)) * x_norm, math.sqrt(dot(h, squares_y)) * y_norm
-    off = _ROUNDING * evaluation.eps * (off_x + off_y)
-    bound, floor = in_loss, 0.0
-    for gradient, squares, alpha, length in (
-        (ahead.gradient, squares_x, p.alpha_x, x_norm),
-        (grad_y, squares_y, p.alpha_y, y_norm + norm(ahead.dy)),
+    off = sum(size * length for size, length in zip(sizes, lengths, strict=True))
+    bound = dot(h * ahead.image, ahead.image) if largest(ahead.image) <= p.loss.conjugate_radius else math.inf
+    floor, noises = 0.0, []
+    for gradient, squares, size, alpha, length in zip(
+        (ahead.gradient, grad_y), p.row_squares, sizes, (p.alpha_x, p.alpha_y), lengths, strict=True
     ):
         summed = math.sqrt(dot(theta * squares, theta)) + alpha * length
-        noise = _ROUNDING * evaluation.eps * summed + math.sqrt(dot(h, squares)) * off
+        noise = _ROUNDING * evaluation.eps * (summed + size * off)
         bound += _block_term(norm(gradient), noise, alpha, length)
         floor += _block_term(0.0, noise, alpha, length)
-    return Certificate(bound, floor, by_data=True)
+        noises.append(noise)
+    return Certificate(bound, floor, by_data=True, noise=(noises[0], noises[1]))
 
 
 def _block_term(gradient: float, noise: float, alpha: float, length: float) -> float:

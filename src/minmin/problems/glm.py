@@ -37,7 +37,7 @@ from minmin.problems.spectrum import (
     smoothness_frontier,
     squared_norm,
 )
-from minmin.space import Array, dot, largest, like, same_kind, to_numpy
+from minmin.space import Array, dot, largest, like, norm, same_kind, to_numpy
 
 
 class GLM(Problem):
@@ -370,24 +370,28 @@ class _GLMEvaluation(Evaluation):
             return 0.0
         return largest(direction.images[0] + self.problem.image_y(dy))
 
-    def falls_for_ever(self, direction: Direction, dy: Array) -> bool:
-        """Whether this step, or all the way from zero, has an unpenalised part that all samples agree on."""
+    def falls_for_ever(self, step: tuple[Direction, Array] | None = None) -> bool:
+        """Whether the step, or a block of it, is unpenalised and has no sample against it."""
         p = self.problem
         if p.alpha_x > 0.0 and p.alpha_y > 0.0:
             return False
+        if step is None:
+            in_x, in_y, dx, dy = self._slice.margins, self.margins - self._slice.margins, self.x, self.y
+        else:
+            direction, dy = step
+            in_x, in_y, dx = direction.images[0], p.image_y(dy), direction.dx
+        changes = []
+        for image, squares, v, alpha in zip((in_x, in_y), p.row_squares, (dx, dy), (p.alpha_x, p.alpha_y), strict=True):
+            if alpha == 0.0:
+                changes.append((image, (_AGREEMENT * self.eps * norm(v)) * squares**0.5))
+        if len(changes) == 2:
+            changes.append((in_x + in_y, changes[0][1] + changes[1][1]))
         counts = array_namespace(self.margins).astype(p.weights > 0, self.margins.dtype)
-        in_x = self._slice.margins
-        for change_x, change_y in ((direction.images[0], p.image_y(dy)), (in_x, self.margins - in_x)):
-            free = [change for change, alpha in ((change_x, p.alpha_x), (change_y, p.alpha_y)) if alpha == 0.0]
-            for change in (*free, sum(free)):
-                slack = _AGREEMENT * self.eps * largest(change)
-                if p.loss.recedes(counts * change, p.target, slack):
-                    return True
-        return False
+        return any(p.loss.recedes(counts * image, p.target, slack) for image, slack in changes)
 
 
 _AGREEMENT = 1e3
-"""A direction on which samples agree but for so many times eps has no sample against it."""
+"""A change of a margin of at most so many times eps times |X_i||dx| is none."""
 
 
 def _checked_penalty(alpha: Any, name: str) -> float:

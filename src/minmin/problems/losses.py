@@ -43,10 +43,10 @@ class Loss(ABC):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array: ...
 
     @abstractmethod
-    def recedes(self, change: Array, target: Array, slack: float) -> bool:
+    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
         """Whether no sample's loss ever rises, and some sample's ever falls, as margins go on changing like this.
 
-        Changes of size ``slack`` count as none.
+        Changes of at most ``slack`` count as none.
         """
 
 
@@ -87,7 +87,7 @@ class Logistic(Loss):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array:
         return shared / ((1.0 + shared) * (1.0 + shared))
 
-    def recedes(self, change: Array, target: Array, slack: float) -> bool:
+    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
         along = target * change
         xp = array_namespace(along)
         return bool(xp.all(along >= -slack)) and bool(xp.any(along > slack))
@@ -116,7 +116,7 @@ class Squared(Loss):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array:
         return array_namespace(shared).ones_like(shared)
 
-    def recedes(self, change: Array, target: Array, slack: float) -> bool:
+    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
         return False
 
 
@@ -149,7 +149,7 @@ class Poisson(Loss):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array:
         return shared
 
-    def recedes(self, change: Array, target: Array, slack: float) -> bool:
+    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
         xp = array_namespace(change)
         size = xp.abs(change)
         rises = (change > slack) | ((size > slack) & (target > 0))
