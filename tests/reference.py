@@ -10,6 +10,7 @@ import minmin
 from minmin.problems import GLM, Function, Quadratic
 
 VARIANTS = {
+    "reduced-newton": ("reduced-newton", {}),
     "reduced-lbfgs": ("reduced-lbfgs", {}),
     "reduced-lbfgs-newton": ("reduced-lbfgs", {"inner": "newton"}),
     "reduced-lbfgs-nag": ("reduced-lbfgs", {"inner": "nag"}),
@@ -76,7 +77,7 @@ def random_glm(rng: np.random.Generator, loss: str = "logistic", n: int = 60, sp
 
 
 def glm_minimum(problem: GLM) -> tuple[np.ndarray, float]:
-    """The minimiser and minimum of a logistic or squared GLM, by Newton's method in plain NumPy."""
+    """The minimiser and minimum of a GLM, by Newton's method in plain NumPy."""
     X = problem.X.toarray() if scipy.sparse.issparse(problem.X) else problem.X
     Y = problem.Y.toarray() if scipy.sparse.issparse(problem.Y) else problem.Y
     A, w, t = np.hstack([X, Y]), problem.weights, problem.target
@@ -87,6 +88,8 @@ def glm_minimum(problem: GLM) -> tuple[np.ndarray, float]:
         if problem.loss.name == "logistic":
             p = scipy.special.expit(-t * m)
             slope, curvature = -t * p, p * (1 - p)
+        elif problem.loss.name == "poisson":
+            slope, curvature = np.exp(m) - t, np.exp(m)
         else:
             slope, curvature = m - t, np.ones_like(m)
         z = z - np.linalg.solve((A.T * (w * curvature)) @ A + np.diag(alpha), A.T @ (w * slope) + alpha * z)

@@ -91,6 +91,7 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
         "convexity": probe.convexity,
         "constants": probe.constants,
         "y-Hessian": probe.y_hessian,
+        "Hessian products": probe.hessian_products,
     }
     findings: list[Finding] = []
     for name, look in looks.items():
@@ -291,6 +292,17 @@ class _Probe:
         gap = norm(told - seen.y)
         ok = gap <= 1e-3 * norm(told) + 10.0 * error
         yield Finding("y-Hessian against differences", ok, f"off by {gap:.2g} of {norm(told):.2g}")
+
+    def hessian_products(self) -> Iterator[Finding]:
+        if Ability.HESS_PRODUCT not in self.problem.abilities:
+            return
+        point, direction = self.points[1], self._unit(1.0, 1.0)
+        here = self._at(point)
+        told = here.hess_product(here.slice.along(direction.x), direction.y)
+        seen, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
+        gap = norm(told - seen.x)
+        ok = gap <= 1e-3 * norm(told) + 10.0 * error
+        yield Finding("Hessian products against differences", ok, f"off by {gap:.2g} of {norm(told):.2g}")
 
 
 def _random_like(vector: Vector, rng: np.random.Generator) -> Vector:

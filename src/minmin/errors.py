@@ -35,6 +35,10 @@ class ConstantsError(MinMinError, ArithmeticError):
     """A run has seen that a stated constant of the problem is wrong."""
 
 
+class NoMinimumError(MinMinError, ArithmeticError):
+    """f falls for ever in some direction, so it has no minimum."""
+
+
 class CheckpointError(MinMinError, ValueError):
     """A checkpoint cannot be read, cannot be written, or belongs to another run."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from enum import Flag, auto
-from typing import Any, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -29,11 +29,16 @@ from minmin.space import (
 
 
 class Ability(Flag):
-    """What a problem can answer beside its two gradients, which are always there."""
+    """What a problem can answer beside its two gradients, which are always there.
+
+    GAP is a certificate that the data alone prove.
+    """
 
     NONE = 0
     VALUE = auto()
     HESS_YY = auto()
+    HESS_PRODUCT = auto()
+    GAP = auto()
 
 
 class Tally:
@@ -89,6 +94,60 @@ class _Ignored(Tally):
 
 
 UNCOUNTED: Tally = _Ignored()
+
+
+class Direction:
+    """A direction dx with what a slice has computed of it, all of it linear in dx (for a GLM the image X·dx)."""
+
+    __slots__ = ("dx", "images")
+
+    def __init__(self, dx: Array, images: Images):
+        self.dx = dx
+        self.images = images
+
+    def times(self, t: float) -> Direction:
+        """t times this direction."""
+        return Direction(t * self.dx, _times(self.images, t))
+
+    def add(self, t: float, other: Direction) -> Direction:
+        """This direction, which becomes itself + t·``other``."""
+        self.dx += t * other.dx
+        self.images = _add(self.images, t, other.images)
+        return self
+
+
+Images = tuple[Any, ...]
+"""Arrays, or tuples of them for the terms of a Sum."""
+
+
+def _times(images: Images, t: float) -> Images:
+    return tuple(_times(a, t) if isinstance(a, tuple) else t * a for a in images)
+
+
+def _add(images: Images, t: float, others: Images) -> Images:
+    pairs = zip(images, others, strict=True)
+    return tuple(_add(a, t, b) if isinstance(a, tuple) else a.__iadd__(t * b) for a, b in pairs)
+
+
+class Certificate(NamedTuple):
+    """What is known of f - f* at an evaluation.
+
+    Attributes
+    ----------
+    bound : float
+        f - f* is at most this; infinite where nothing is known.
+    floor : float
+        What the bound would be if both gradients were as small as their rounding errors.
+    by_data : bool
+        The data alone prove it; else it rests on the problem's constants.
+    noise : pair of float
+        How large rounding errors in both gradients are expected to be; zero where that is unknown.
+    """
+
+    bound: float
+    floor: float
+    by_data: bool
+    noise: tuple[float, float]
 
 
 class Evaluation(ABC):
@@ -163,7 +222,67 @@ class Evaluation(ABC):
 
     def hess_yy(self) -> Array:
         """The Hessian in y, where the problem declares ``Ability.HESS_YY``."""
-        raise TypeError(f"{type(self).__name__} has no y-Hessian; its problem must not declare HESS_YY")
+        self._lacks(Ability.HESS_YY)
+
+    @property
+    def slice(self) -> Slice:
+        """The slice that it belongs to; this and what follows need ``Ability.HESS_PRODUCT``."""
+        self._lacks(Ability.HESS_PRODUCT)
+
+    @property
+    def parts(self) -> Sequence[Evaluation]:
+        """The separable pieces, as those of the slice."""
+        return (self,)
+
+    def grad_x_ahead(self, dy: Vector) -> Vector:
+        """∇ₓf + H_xy·dy: ∇ₓ of the quadratic model of f, after a step dy in y; counted as a ``grad_x``."""
+        self._lacks(Ability.HESS_PRODUCT)
+
+    def hess_yx(self, direction: Direction) -> Vector:
+        """H_yx·dx."""
+        self._lacks(Ability.HESS_PRODUCT)
+
+    def hess_product(self, direction: Direction, dy: Vector) -> Vector:
+        """The x-part of the Hessian's product with (dx, dy): H_xx·dx + H_xy·dy."""
+        self._lacks(Ability.HESS_PRODUCT)
+
+    def hess_yy_product(self, dy: Array) -> Array:
+        """H_yy·dy, for a y too large for :meth:`hess_yy`; of one part, as the next."""
+        self._lacks(Ability.HESS_PRODUCT)
+
+    def hess_yy_diagonal(self) -> Array:
+        """The diagonal of H_yy."""
+        self._lacks(Ability.HESS_PRODUCT)
+
+    def hess_xx_diagonal(self) -> Vector:
+        """The diagonal of H_xx."""
+        self._lacks(Ability.HESS_PRODUCT)
+
+    def slope(self, direction: Direction, dy: Vector) -> float:
+        """The derivative of f along (dx, dy); where products are dear, without one."""
+        self._lacks(Ability.HESS_PRODUCT)
+
+    def largest_move(self, direction: Direction, dy: Vector) -> float:
+        """How far the step (dx, dy) leaves the region where the quadratic model is f but for a constant factor.
+
+        In units of that region's size; zero where the model is exact.
+        """
+        self._lacks(Ability.HESS_PRODUCT)
+
+    def falls_for_ever(self, step: tuple[Direction, Vector] | None = None) -> bool:
+        """Whether f has no minimum, as it never rises along (dx, dy) from anywhere, and falls from somewhere.
+
+        The step is the way from zero to here where none is given. False where that is not known.
+        """
+        return False
+
+    @property
+    def carried(self) -> tuple[Array, ...]:
+        """What :meth:`Problem.resumed` needs to make this evaluation anew without a product."""
+        return ()
+
+    def _lacks(self, ability: Ability) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} cannot answer; its problem must not declare {ability.name}")
 
     @abstractmethod
     def _compute_value(self) -> float: ...
@@ -197,6 +316,14 @@ class Slice(ABC):
         (whole,) = evaluations
         return whole
 
+    def along(self, dx: Vector) -> Direction:
+        """dx with its image, for a problem that declares ``Ability.HESS_PRODUCT``, as :meth:`moved`."""
+        raise TypeError(f"{type(self).__name__} has no directions; its problem must not declare HESS_PRODUCT")
+
+    def moved(self, direction: Direction, t: float) -> Slice:
+        """The slice at x + t·dx, from what the direction carries: it costs no product."""
+        raise TypeError(f"{type(self).__name__} cannot move; its problem must not declare HESS_PRODUCT")
+
 
 class Problem(ABC):
     """f(x, y) with an expensive block x and a cheap block y.
@@ -214,6 +341,12 @@ class Problem(ABC):
     abilities: Ability
     _tally: Tally = UNCOUNTED
     _twin: Problem | None = None
+    _given: Constants | None = None
+    """The constants that a user gave, where one did."""
+    _origin: Problem | None = None
+    """The problem whose constants these are, where this is the same one over other arrays."""
+    _found: dict[str, Any]
+    """What was computed of the data when first asked for; shared with all counted twins."""
 
     @property
     @abstractmethod
@@ -223,6 +356,10 @@ class Problem(ABC):
     @abstractmethod
     def fix(self, x: Vector) -> Slice:
         """The slice y ↦ f(x, y)."""
+
+    def resumed(self, x: Vector, y: Vector, carried: tuple[Array, ...]) -> Evaluation:
+        """The evaluation at (x, y), from what an earlier one there carried."""
+        return self.fix(x).at(y)
 
     def _start_y(self, y0: Any, model: Array) -> Vector:
         """Check a user's y0, or make the zero start where it is None."""
@@ -244,6 +381,12 @@ class Problem(ABC):
         twin._twin = None
         return twin
 
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Something that depends on the data alone, computed when first asked for."""
+        if name not in self._found:
+            self._found[name] = compute()
+        return self._found[name]
+
     def matching(self, model: Array) -> Problem:
         """The same problem with its data in the library, dtype and device of ``model``."""
         return self
@@ -254,10 +397,19 @@ class Problem(ABC):
         return np.zeros(0)
 
     def gap_bound(self, evaluation: Evaluation) -> float:
-        """An upper bound on f - f* at an evaluation, from both its gradients.
+        """An upper bound on f - f* at an evaluation; infinite where there is none."""
+        return self.convexity_bound(evaluation)
 
-        By strong convexity, with an allowance for rounding in the gradients; infinite where the
-        constants are unknown.
+    def certificate(self, evaluation: Evaluation) -> Certificate:
+        """The best bound at an evaluation whose :meth:`Evaluation.grad_x_ahead` is known, at no further ∇ₓ."""
+        bound, constants = self.convexity_bound(evaluation), self.constants
+        noise = (0.0, 0.0) if constants is None else evaluation.gradient_noise(constants)
+        return Certificate(bound, self.gap_floor(evaluation), by_data=False, noise=noise)
+
+    def convexity_bound(self, evaluation: Evaluation) -> float:
+        """The bound by strong convexity, from both gradients.
+
+        With an allowance for rounding in the gradients; infinite where the constants are unknown.
         """
         constants = self.constants
         if constants is None:
@@ -277,7 +429,7 @@ class Problem(ABC):
 
     def identity(self) -> Iterable[Any]:
         """Arrays, numbers and strings that tell this problem from others, for checkpoints."""
-        return [self.d_x, self.d_y, repr(self.constants)]
+        return [self.d_x, self.d_y, repr(self._given)]
 
     def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
         """Check a user's start and complete it with zeros; the answer shares no memory with it."""
@@ -326,7 +478,7 @@ class Swapped(Problem):
 
     def __init__(self, original: Problem):
         self.original = original
-        self.abilities = original.abilities & ~Ability.HESS_YY
+        self.abilities = original.abilities & Ability.VALUE
         self.d_x, self.d_y = original.d_y, original.d_x
 
     @property

@@ -113,8 +113,8 @@ class Result:
     gap_bound : float
         f(x, y) - f* is at most this.
     certified : bool
-        The constants behind the bound were given or proved, not estimated: the bound is a proof, if what was
-        given holds.
+        The bound is proved by the data, or the constants behind it were given or proved, not estimated: it is a
+        proof, if what was given holds.
     success : bool
         The run ended as ``converged``.
     status : {"converged", "budget", "stalled", "interrupted"}
@@ -126,9 +126,9 @@ class Result:
     seconds : float
         Time of the run; looking at values for the history not counted.
     calls : dict
-        How often each oracle was asked: "grad_x", "grad_y", "value" (by the method), "hess_yy"; for a GLM
-        "passes", the products with X or Xᵀ, and "passes_y", those with Y or Yᵀ. "monitor" counts the values
-        computed for the history, target, callback and progress alone.
+        How often each oracle was asked: "grad_x", "grad_y", "value" (by the method), "hess_yy", "hess_product"; for a
+        GLM "passes", the products with X or Xᵀ (or X∘X, for a diagonal), and "passes_y", those with Y or Yᵀ. "monitor"
+        counts the values computed for the history, target, callback and progress alone.
     history : History
     """
 

@@ -63,7 +63,7 @@ class Run:
         self.progress = progress
         self.file = file
         self.snapshot: Snapshot | None = None
-        self.constants = problem.constants
+        self.original = problem
         self.patience = method.patience(problem)
         self.has_values = Ability.VALUE in problem.abilities
         self.looks_always = stops.target_value is not None or callback is not None or progress is not None
@@ -236,7 +236,7 @@ class Run:
     def _record(self, answer: Answer) -> Record:
         seconds = self.clock.elapsed()
         with self.clock.stopped():
-            value = self.monitored.fix(answer.x).at(answer.y).value if self.has_values else math.nan
+            value = self._value_at(answer) if self.has_values else math.nan
         if self.has_values and not math.isfinite(value):
             raise NonFiniteError(f"f(x, y) = {value} after {self.steps} iterations")
         counts = self.tally["grad_x"], self.tally["grad_y"]
@@ -244,18 +244,24 @@ class Run:
         self.seen = Record(*counts, value, answer.gap_bound, seconds, answer.x, answer.y)
         return self.seen
 
+    def _value_at(self, answer: Answer) -> float:
+        return self.monitored.resumed(answer.x, answer.y, answer.carried).value
+
     def _check_certificate(self, record: Record) -> None:
-        """No value of f may lie below what a bound, of any time, proved to be the minimum."""
-        if self.constants is None or self.answer.estimated or not math.isfinite(self.constants.L_x):
+        """No value of f may lie below what a bound from the constants, of any time, proved to be the minimum."""
+        if self.answer.estimated or self.answer.by_data:
             return
-        terms = self.constants.L_x * square(norm(record.x)) + self.constants.L_y * square(norm(record.y))
+        constants = self.original.constants
+        if constants is None or not math.isfinite(constants.L_x):
+            return
+        terms = constants.L_x * square(norm(record.x)) + constants.L_y * square(norm(record.y))
         rounding = _VALUE_PRECISION * (abs(record.value) + terms)
         self.lower_bound = max(self.lower_bound, record.value - record.gap_bound - rounding)
         self.lowest_value = min(self.lowest_value, record.value + rounding)
         if self.lowest_value < self.lower_bound:
             raise ConstantsError(
                 f"this run saw f = {self.lowest_value:.10g}, below {self.lower_bound:.10g}, a lower bound if mu_x = "
-                f"{self.constants.mu_x:g} and mu_y = {self.constants.mu_y:g} hold and the gradients belong to f; "
+                f"{constants.mu_x:g} and mu_y = {constants.mu_y:g} hold and the gradients belong to f; "
                 "minmin.check(problem) looks for what is wrong"
             )
 
@@ -282,14 +288,12 @@ class Run:
         self.history.finish(record)
         if self.progress is not None:
             self.progress.show(record, last=True)
-        trusted = self.constants is not None and self.constants.source != "estimated"
-        estimated = self.seen_answer.estimated
         return Result(
             x=record.x,
             y=record.y,
             fun=record.value,
             gap_bound=record.gap_bound,
-            certified=trusted and not estimated and math.isfinite(record.gap_bound),
+            certified=math.isfinite(record.gap_bound) and self._is_proved(self.seen_answer),
             status=end.status,
             message="; ".join(part for part in (end.message, self.seen_answer.note, self.why) if part),
             method=self.method.name,
@@ -304,3 +308,10 @@ class Run:
             },
             history=self.history,
         )
+
+    def _is_proved(self, answer: Answer) -> bool:
+        """Whether an answer's bound follows from the data, or from constants that were given or proved."""
+        if answer.by_data or answer.estimated:
+            return not answer.estimated
+        constants = self.original.constants
+        return constants is not None and constants.source != "estimated"

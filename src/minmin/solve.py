@@ -41,16 +41,16 @@ def minimize(
     x0, y0 : arrays, optional
         The start, zero where not given. Its array library, dtype and device are kept; it is not modified.
     method : str
-        "auto" (default), "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling": see
-        :class:`minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
-        :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`.
+        "auto" (default), "reduced-newton", "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling": see
+        :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`,
+        :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`.
     tol : float
         Stop as ``converged`` when f(x, y) - f* <= tol is proved for the answer; absolute, in units of f. 0
         switches this off.
     target_value : float, optional
         Stop as ``converged`` when f(x, y) is at or below it.
     max_grad_x, max_grad_y : int, optional
-        Budgets of gradient calls, never exceeded; the run then ends as ``budget``.
+        Budgets of gradient calls, never exceeded; the run then ends as ``budget``. Hessian products are none.
     max_seconds : float, optional
         Budget of time. Values of f that only the history needs are computed outside the clock; where they are
         dear, give the problem no values.

@@ -84,11 +84,11 @@ def norm(a: Vector) -> float:
     square = float(a @ a)
     if 1e-30 < square < 1e30:
         return math.sqrt(square)
-    largest = max((_largest(part) for part in parts_of(a)), default=0.0)
-    if largest == 0.0 or not math.isfinite(largest):
-        return largest
-    scaled = (1.0 / largest) * a if largest > 1e-30 else 1e30 * a
-    return math.sqrt(float(scaled @ scaled)) * (largest if largest > 1e-30 else 1e-30)
+    peak = max((largest(part) for part in parts_of(a)), default=0.0)
+    if peak == 0.0 or not math.isfinite(peak):
+        return peak
+    scaled = (1.0 / peak) * a if peak > 1e-30 else 1e30 * a
+    return math.sqrt(float(scaled @ scaled)) * (peak if peak > 1e-30 else 1e-30)
 
 
 def square(number: float) -> float:
@@ -96,7 +96,8 @@ def square(number: float) -> float:
     return number * number
 
 
-def _largest(array: Array) -> float:
+def largest(array: Array) -> float:
+    """The largest absolute value of an entry; zero of an empty array."""
     xp = array_namespace(array)
     return float(xp.max(xp.abs(array))) if array.shape[0] else 0.0
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 from minmin.constants import Constants
 from minmin.errors import InputError, as_number
-from minmin.oracle import Evaluation, Problem, Slice, Tally, checked_constants
+from minmin.oracle import Ability, Direction, Evaluation, Problem, Slice, Tally, checked_constants
 from minmin.space import Array, Blocks, Vector, first_array
 
-_COUNTED_JOINTLY = {"grad_x": None, "value": None}
+_COUNTED_JOINTLY = {"grad_x": None, "value": None, "hess_product": None}
 _COUNTED_BY_TERMS = {"grad_y": None}
 
 
@@ -50,8 +51,9 @@ class Sum(Problem):
         for i, term in enumerate(self.terms):
             if term.d_x != self.d_x:
                 raise InputError(f"term {i} has d_x = {term.d_x}, the first has {self.d_x}; x is shared")
-            self.abilities &= term.abilities
-        self._constants = checked_constants(constants) or self._combined_constants()
+            self.abilities &= term.abilities & ~Ability.GAP
+        self._given = checked_constants(constants)
+        self._found = {}
 
     def _combined_constants(self) -> Constants | None:
         found = [term.constants for term in self.terms]
@@ -68,7 +70,10 @@ class Sum(Problem):
 
     @property
     def constants(self) -> Constants | None:
-        return self._constants
+        if self._given is not None:
+            return self._given
+        known: Constants | None = self._once("constants", self._combined_constants)
+        return known
 
     @property
     def model(self) -> Array:
@@ -82,7 +87,7 @@ class Sum(Problem):
         return twin
 
     def matching(self, model: Array) -> Sum:
-        return Sum([term.matching(model) for term in self.terms], self.weights, self._constants)
+        return Sum([term.matching(model) for term in self.terms], self.weights, self._given)
 
     def identity(self) -> Iterable[Any]:
         return [*super().identity(), *self.weights, *(part for term in self.terms for part in term.identity())]
@@ -147,14 +152,29 @@ class _SumSlice(Slice):
         return self.joint([part.at(y_i) for part, y_i in zip(self._parts, y, strict=True)])
 
     def joint(self, evaluations: Sequence[Evaluation]) -> Evaluation:
-        return _SumEvaluation(self.x, evaluations, self._sum)
+        return _SumEvaluation(self, evaluations, self._sum)
+
+    def along(self, dx: Vector) -> Direction:
+        return Direction(dx, tuple(part.along(dx).images for part in self._parts))
+
+    def moved(self, direction: Direction, t: float) -> Slice:
+        new = copy(self)
+        new.x = self.x + t * direction.dx
+        pairs = zip(self._parts, _of_terms(direction), strict=True)
+        new._parts = tuple(part.moved(own, t) for part, own in pairs)
+        return new
+
+
+def _of_terms(direction: Direction) -> list[Direction]:
+    return [Direction(direction.dx, images) for images in direction.images]
 
 
 class _SumEvaluation(Evaluation):
-    __slots__ = ("_evaluations", "_weights")
+    __slots__ = ("_evaluations", "_slice", "_weights")
 
-    def __init__(self, x: Vector, evaluations: Sequence[Evaluation], problem: Sum):
-        super().__init__(x, Blocks([e.y for e in evaluations], problem.weights), problem._tally)
+    def __init__(self, slice_: _SumSlice, evaluations: Sequence[Evaluation], problem: Sum):
+        super().__init__(slice_.x, Blocks([e.y for e in evaluations], problem.weights), problem._tally)
+        self._slice = slice_
         self._evaluations = evaluations
         self._weights = problem.weights
 
@@ -166,13 +186,49 @@ class _SumEvaluation(Evaluation):
     def eps(self) -> float:
         return max(e.eps for e in self._evaluations)
 
+    @property
+    def slice(self) -> Slice:
+        return self._slice
+
+    @property
+    def parts(self) -> Sequence[Evaluation]:
+        return self._evaluations
+
+    def grad_x_ahead(self, dy: Blocks) -> Vector:
+        self._tally.add("grad_x")
+        return self._weighted([e.grad_x_ahead(part) for e, part in zip(self._evaluations, dy, strict=True)])
+
+    def hess_yx(self, direction: Direction) -> Blocks:
+        pairs = zip(self._evaluations, _of_terms(direction), strict=True)
+        return Blocks([e.hess_yx(own) for e, own in pairs], self._weights)
+
+    def hess_product(self, direction: Direction, dy: Blocks) -> Vector:
+        self._tally.add("hess_product")
+        each = zip(self._evaluations, _of_terms(direction), dy, strict=True)
+        return self._weighted([e.hess_product(own, part) for e, own, part in each])
+
+    def hess_xx_diagonal(self) -> Vector:
+        return self._weighted([e.hess_xx_diagonal() for e in self._evaluations])
+
+    def slope(self, direction: Direction, dy: Blocks) -> float:
+        each = zip(self._weights, self._evaluations, _of_terms(direction), dy, strict=True)
+        return sum(w * e.slope(own, part) for w, e, own, part in each)
+
+    def largest_move(self, direction: Direction, dy: Blocks) -> float:
+        each = zip(self._evaluations, _of_terms(direction), dy, strict=True)
+        return max(e.largest_move(own, part) for e, own, part in each)
+
     def _compute_value(self) -> float:
         return sum(w * e.value for w, e in zip(self._weights, self._evaluations, strict=True))
 
     def _compute_grad_x(self) -> Vector:
-        total = self._weights[0] * self._evaluations[0].grad_x
-        for w, e in zip(self._weights[1:], self._evaluations[1:], strict=True):
-            total = total + w * e.grad_x
+        return self._weighted([e.grad_x for e in self._evaluations])
+
+    def _weighted(self, vectors: Sequence[Vector]) -> Vector:
+        """The sum of the terms' vectors, with their weights."""
+        total = self._weights[0] * vectors[0]
+        for w, vector in zip(self._weights[1:], vectors[1:], strict=True):
+            total = total + w * vector
         return total
 
     def _compute_grad_y(self) -> Blocks:

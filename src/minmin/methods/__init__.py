@@ -20,10 +20,13 @@ from minmin.methods.nag import Nag, NagState
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
 from minmin.methods.reconstruct import YMemory
 from minmin.methods.reduced_lbfgs import ReducedLbfgs, ReducedState
+from minmin.methods.reduced_newton import NewtonState, ReducedNewton
 from minmin.methods.watch import Seen
-from minmin.oracle import Problem
+from minmin.oracle import Ability, Problem
 
-_METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (ReducedLbfgs, Bam, Nag, Acdm, LinCoupling)}
+_METHODS: dict[str, type[Method]] = {
+    kind.name: kind for kind in (ReducedNewton, ReducedLbfgs, Bam, Nag, Acdm, LinCoupling)
+}
 
 __all__ = [
     "Acdm",
@@ -33,6 +36,7 @@ __all__ = [
     "Method",
     "Nag",
     "ReducedLbfgs",
+    "ReducedNewton",
     "build",
     "described",
     "nag_ogm_g",
@@ -61,6 +65,7 @@ STATE_TYPES: tuple[type, ...] = (
     CoordinateState,
     LbfgsMemory,
     NagState,
+    NewtonState,
     Nothing,
     Offset,
     Pair,
@@ -92,7 +97,7 @@ def build(name: object, problem: Problem, options: dict[str, Any], seed: int | N
         raise InputError(f"unknown method {name!r}: {near_names(name, names())}")
     why = ""
     if name == "auto":
-        name, options, why = _chosen(options)
+        name, options, why = _chosen(problem, options)
     kind = _METHODS[str(name)]
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
@@ -105,12 +110,23 @@ def build(name: object, problem: Problem, options: dict[str, Any], seed: int | N
     return method, why
 
 
-def _chosen(options: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
-    """What "auto" takes: quasi-Newton on the reduced function of the dearer block, with BAM as its guard."""
+def _chosen(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
+    """What "auto" takes: a method on the reduced function of the dearer block.
+
+    Newton's where x is dear and the problem has Hessian products and a bound that needs no constants; else
+    quasi-Newton with BAM as its guard, also where an option asks for what only that has. On a quadratic, where a
+    product costs what ∇ₓ costs, quasi-Newton takes fewer of both together.
+    """
     ratio = as_number(options.get("cost_ratio", 1.0), "cost_ratio")
     if not 0.0 < ratio < math.inf:
         raise InputError(f"cost_ratio = {ratio} must be positive and finite: what ∇ₓf costs in units of ∇ᵧf")
     outer = "x" if ratio >= 1.0 else "y"
-    chosen = {"outer": outer, **{name: value for name, value in options.items() if name != "cost_ratio"}}
+    given = {name: value for name, value in options.items() if name != "cost_ratio"}
     whose_word = "" if "cost_ratio" in options else " by convention"
-    return ReducedLbfgs.name, chosen, f"auto took reduced-lbfgs in {outer}, the dearer block{whose_word}"
+    if outer == "x" and not given and Ability.HESS_PRODUCT | Ability.GAP in problem.abilities:
+        return ReducedNewton.name, {}, f"auto took reduced-newton in x, the dearer block{whose_word}"
+    return (
+        ReducedLbfgs.name,
+        {"outer": outer, **given},
+        f"auto took reduced-lbfgs in {outer}, the dearer block{whose_word}",
+    )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from minmin.constants import Constants
 from minmin.errors import InputError, UnsupportedError, near_names
 from minmin.oracle import Ability, Problem
-from minmin.space import Vector
+from minmin.space import Array, Vector
 
 
 class Answer(NamedTuple):
@@ -26,6 +26,10 @@ class Answer(NamedTuple):
         Rounding keeps the method from going on as its theory wants.
     estimated : bool
         ``gap_bound`` rests on what was seen, not on the problem's constants.
+    by_data : bool
+        ``gap_bound`` is proved by the problem's data; its constants do not enter.
+    carried : tuple of arrays
+        What :meth:`Problem.resumed` needs to look at the point without a product; empty where nothing is known.
     note : str
         What the user should hear of how the answer came about.
     """
@@ -36,6 +40,8 @@ class Answer(NamedTuple):
     gap_floor: float = 0.0
     exhausted: bool = False
     estimated: bool = False
+    by_data: bool = False
+    carried: tuple[Array, ...] = ()
     note: str = ""
 
 

@@ -253,7 +253,7 @@ class ReducedLbfgs(Method):
     def _bounded(self, problem: Problem, state: ReducedState, evaluation: Evaluation) -> Answer:
         if not evaluation.grad_x_norm + evaluation.grad_y_norm < math.inf:
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
-        bound = problem.gap_bound(evaluation)
+        bound = problem.convexity_bound(evaluation)
         estimated = math.isinf(bound)
         return Answer(
             state.x,

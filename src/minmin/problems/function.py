@@ -51,11 +51,11 @@ class Function(Problem):
         self.d_x = positive_size(d_x, "d_x")
         self.d_y = positive_size(d_y, "d_y")
         self.abilities = Ability.NONE if value is None else Ability.VALUE
-        self._constants = checked_constants(constants)
+        self._given = checked_constants(constants)
 
     @property
     def constants(self) -> Constants | None:
-        return self._constants
+        return self._given
 
     def fix(self, x: Array) -> Slice:
         return _FunctionSlice(x, self)

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import array_namespace, device
 
 from minmin.constants import Constants
 from minmin.errors import InputError, as_number, near_names
-from minmin.oracle import Ability, Evaluation, Problem, Slice, checked_constants
+from minmin.linalg import inverse_root
+from minmin.oracle import Ability, Certificate, Direction, Evaluation, Problem, Slice, checked_constants
+from minmin.problems.designs import (
+    checked_column,
+    checked_design,
+    column_squares,
+    design_like,
+    in_one_dtype,
+    plain,
+    row_squares,
+    squared_entries,
+    stored_arrays,
+    vector_model,
+    weighted_gram,
+)
+from minmin.problems.duality import Ahead, duality_certificate
 from minmin.problems.losses import LOSSES
 from minmin.problems.spectrum import (
     EXACT_UP_TO,
-    Matrix,
     cheapest,
     convexity_frontier,
     gram,
@@ -25,7 +37,7 @@ from minmin.problems.spectrum import (
     smoothness_frontier,
     squared_norm,
 )
-from minmin.space import Array, as_real, dot, dtype_name, like, require_finite, same_kind, to_numpy
+from minmin.space import Array, dot, largest, like, norm, same_kind, to_numpy
 
 
 class GLM(Problem):
@@ -53,7 +65,7 @@ class GLM(Problem):
         Poisson loss has no global L: give constants that hold where a run goes.
     """
 
-    abilities = Ability.VALUE | Ability.HESS_YY
+    abilities = Ability.VALUE | Ability.HESS_YY | Ability.HESS_PRODUCT | Ability.GAP
 
     def __init__(
         self,
@@ -72,21 +84,28 @@ class GLM(Problem):
         self.loss = LOSSES[loss]
         self.alpha_x = _checked_penalty(alpha_x, "alpha_x")
         self.alpha_y = _checked_penalty(alpha_y, "alpha_y")
-        self.X, self.Y = _in_one_dtype(_checked_design(X, "X"), _checked_design(Y, "Y"))
-        vectors = _vector_model(self.X, self.Y)
+        self.X, self.Y = in_one_dtype(checked_design(X, "X"), checked_design(Y, "Y"))
+        vectors = vector_model(self.X, self.Y)
         rows, self.d_x = self.X.shape
         self.d_y = self.Y.shape[1]
         if self.Y.shape[0] != rows:
             raise InputError(f"X has {rows} rows and Y {self.Y.shape[0]}; they must describe the same samples")
-        self.target = self.loss.check(_checked_column(target, "target", rows, vectors))
+        self.target = self.loss.check(checked_column(target, "target", rows, vectors))
         self.weights = _normalised(sample_weight, rows, vectors)
         self._given = checked_constants(constants)
         self._X_T, self._Y_T = self.X.T, self.Y.T
+        self._found = {}
 
-    @cached_property
+    @property
     def constants(self) -> Constants:
         if self._given is not None:
             return self._given
+        known: Constants = self._once("constants", self._proved_constants)
+        return known
+
+    def _proved_constants(self) -> Constants:
+        if isinstance(self._origin, GLM):
+            return self._origin.constants
         if math.isinf(self.loss.max_curvature):
             return Constants(math.inf, math.inf, self.alpha_x, self.alpha_y, "proved")
         L_x, L_y, mu_x, mu_y = cheapest(*self._valid_pairs())
@@ -97,7 +116,7 @@ class GLM(Problem):
 
         inf ℓ'' · G ⪯ H - diag(alpha) ⪯ sup ℓ'' · G with the Gram matrix G = [X Y]ᵀ diag(w) [X Y].
         """
-        X, Y = _plain(self.X), _plain(self.Y)
+        X, Y = plain(self.X), plain(self.Y)
         weights = to_numpy(self.weights).astype(np.float64)
         most, least = self.loss.max_curvature, self.loss.min_curvature
         convexity = [(0.0, 0.0)]
@@ -123,10 +142,57 @@ class GLM(Problem):
         self._tally.add("passes")
         return _GLMSlice(x, self.X @ x, self)
 
+    def resumed(self, x: Array, y: Array, carried: tuple[Array, ...]) -> Evaluation:
+        if not carried:
+            return super().resumed(x, y, carried)
+        in_x, margins, shared = carried
+        return _GLMEvaluation(_GLMSlice(x, in_x, self), y, margins, self, shared)
+
+    def gap_bound(self, evaluation: Evaluation) -> float:
+        """By strong convexity, or, where a block has none, by duality, for one pass and one y-Hessian more."""
+        bound = self.convexity_bound(evaluation)
+        if math.isfinite(bound):
+            return bound
+        root = inverse_root(evaluation.hess_yy())
+        evaluation.grad_x_ahead(-(root.T @ (root @ evaluation.grad_y)))
+        return self.certificate(evaluation).bound
+
+    def certificate(self, evaluation: Evaluation) -> Certificate:
+        """The duality gap, or the bound by strong convexity where only the loss or the user vouches for that."""
+        assert isinstance(evaluation, _GLMEvaluation)
+        by_duality = duality_certificate(evaluation)
+        if math.isinf(by_duality.bound) and (self._given is not None or self.loss.min_curvature > 0.0):
+            return super().certificate(evaluation)
+        return by_duality
+
+    def pull_x(self, v: Array) -> Array:
+        """Xᵀv, counted."""
+        self._tally.add("passes")
+        return self._X_T @ v
+
+    def image_y(self, dy: Array) -> Array:
+        """Y·dy, counted."""
+        self._tally.add("passes_y")
+        return self.Y @ dy
+
+    def pull_y(self, v: Array) -> Array:
+        """Yᵀv, counted."""
+        self._tally.add("passes_y")
+        return self._Y_T @ v
+
+    @property
+    def row_squares(self) -> tuple[Array, Array]:
+        """|X_i|² and |Y_i|² of every row."""
+        found: tuple[Array, Array] = self._once("row squares", lambda: (row_squares(self.X), row_squares(self.Y)))
+        return found
+
+    def _squared(self, name: str) -> Any:
+        return self._once(f"{name} squared", lambda: squared_entries(getattr(self, name)))
+
     def _exchanged(self) -> GLM:
         twin = self._with(self.Y, self.X, self.target, self.weights)
         twin.alpha_x, twin.alpha_y = self.alpha_y, self.alpha_x
-        known = self.__dict__.get("constants", self._given)
+        known = self._found.get("constants", self._given)
         twin._given = None if known is None else known.swapped()
         return twin.counted(self._tally.swapped())
 
@@ -134,22 +200,22 @@ class GLM(Problem):
         if same_kind(model, self.target):
             return self
         twin = self._with(
-            _design_like(self.X, model, "X"),
-            _design_like(self.Y, model, "Y"),
+            design_like(self.X, model, "X"),
+            design_like(self.Y, model, "Y"),
             like(self.target, model),
             like(self.weights, model),
         )
-        twin._given = self.constants
+        twin._origin = self
         return twin
 
     def identity(self) -> Iterable[Any]:
-        designs = [*_stored_arrays(self.X), *_stored_arrays(self.Y)]
+        designs = [*stored_arrays(self.X), *stored_arrays(self.Y)]
         return [*super().identity(), self.loss.name, self.alpha_x, self.alpha_y, *designs, self.target, self.weights]
 
     def _with(self, X: Any, Y: Any, target: Array, weights: Array) -> GLM:
         """The same model over other, already checked arrays."""
         twin = self.counted(self._tally)
-        twin.__dict__.pop("constants", None)
+        twin._found, twin._origin = {}, None
         twin.X, twin.Y, twin.target, twin.weights = X, Y, target, weights
         twin._X_T, twin._Y_T = X.T, Y.T
         twin.d_x, twin.d_y = X.shape[1], Y.shape[1]
@@ -175,21 +241,44 @@ class _GLMSlice(Slice):
         self._problem._tally.add("passes_y")
         return _GLMEvaluation(self, y, self.margins + self._problem.Y @ y, self._problem)
 
+    def along(self, dx: Array) -> Direction:
+        self._problem._tally.add("passes")
+        return Direction(dx, (self._problem.X @ dx,))
+
+    def moved(self, direction: Direction, t: float) -> Slice:
+        (image,) = direction.images
+        return _GLMSlice(self.x + t * direction.dx, self.margins + t * image, self._problem)
+
 
 class _GLMEvaluation(Evaluation):
-    __slots__ = ("_problem", "_residual", "_shared", "_slice", "_slope", "margins")
+    __slots__ = ("_curvature", "_problem", "_residual", "_shared", "_slice", "_slope", "ahead", "margins")
 
-    def __init__(self, slice_: _GLMSlice, y: Array, margins: Array, problem: GLM):
+    def __init__(self, slice_: _GLMSlice, y: Array, margins: Array, problem: GLM, shared: Array | None = None):
         super().__init__(slice_.x, y, problem._tally)
         self._slice = slice_
         self._problem = problem
         self.margins = margins
-        self._shared = problem.loss.prepare(margins, problem.target)
+        self._shared = problem.loss.prepare(margins, problem.target) if shared is None else shared
         self._slope: Array | None = None
         self._residual: Array | None = None
+        self._curvature: Array | None = None
+        self.ahead: Ahead | None = None
 
     @property
-    def slope(self) -> Array:
+    def problem(self) -> GLM:
+        return self._problem
+
+    @property
+    def slice(self) -> _GLMSlice:
+        return self._slice
+
+    @property
+    def carried(self) -> tuple[Array, ...]:
+        """Xx, Xx + Yy, and what the loss has prepared of them."""
+        return self._slice.margins, self.margins, self._shared
+
+    @property
+    def slope_in_margins(self) -> Array:
         """The derivative of every sample's loss with respect to its margin."""
         if self._slope is None:
             self._slope = self._problem.loss.slope(self.margins, self._problem.target, self._shared)
@@ -199,13 +288,20 @@ class _GLMEvaluation(Evaluation):
     def residual(self) -> Array:
         """The derivative of the weighted mean loss with respect to every margin."""
         if self._residual is None:
-            self._residual = self._problem.weights * self.slope
+            self._residual = self._problem.weights * self.slope_in_margins
         return self._residual
+
+    @property
+    def curvature(self) -> Array:
+        """The second derivative of the weighted mean loss with respect to every margin."""
+        if self._curvature is None:
+            p = self._problem
+            self._curvature = p.weights * p.loss.curvature(self.margins, p.target, self._shared)
+        return self._curvature
 
     def _other_terms(self) -> float:
         """|√w ℓ'| in units of sup ℓ'': what Xᵀ(w ℓ') sums may be large though the sum is small."""
-        curvature = self._problem.loss.max_curvature
-        return math.sqrt(dot(self.residual, self.slope) / curvature)
+        return math.sqrt(dot(self.residual, self.slope_in_margins) / self._problem.loss.max_curvature)
 
     def _compute_value(self) -> float:
         p = self._problem
@@ -213,21 +309,89 @@ class _GLMEvaluation(Evaluation):
         return dot(p.weights, losses) + self._slice.x_penalty + 0.5 * p.alpha_y * dot(self.y, self.y)
 
     def _compute_grad_x(self) -> Array:
-        self._tally.add("passes")
-        return self._problem._X_T @ self.residual + self._problem.alpha_x * self.x
+        return self.problem.pull_x(self.residual) + self.problem.alpha_x * self.x
 
     def _compute_grad_y(self) -> Array:
-        self._tally.add("passes_y")
-        return self._problem._Y_T @ self.residual + self._problem.alpha_y * self.y
+        return self.problem.pull_y(self.residual) + self.problem.alpha_y * self.y
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
-        p = self._problem
-        curvature = p.weights * p.loss.curvature(self.margins, p.target, self._shared)
-        sparse = scipy.sparse.issparse(p.Y)
-        loss_part = gram(p.Y, curvature) if sparse else p._Y_T @ (curvature[:, None] * p.Y)
-        identity = array_namespace(curvature).eye(p.d_y, dtype=curvature.dtype, device=device(curvature))
-        return loss_part + p.alpha_y * identity
+        p = self.problem
+        identity = array_namespace(self.y).eye(p.d_y, dtype=self.y.dtype, device=device(self.y))
+        return weighted_gram(p.Y, self.curvature) + p.alpha_y * identity
+
+    def hess_yy_product(self, dy: Array) -> Array:
+        p = self.problem
+        return p.pull_y(self.curvature * p.image_y(dy)) + p.alpha_y * dy
+
+    def hess_yy_diagonal(self) -> Array:
+        self._tally.add("passes_y")
+        return column_squares(self.problem._squared("Y"), self.curvature) + self.problem.alpha_y
+
+    def grad_x_ahead(self, dy: Array) -> Array:
+        self._tally.add("grad_x")
+        p = self.problem
+        image = p.image_y(dy)
+        residual = self.residual + self.curvature * image
+        gradient = p.pull_x(residual) + p.alpha_x * self.x
+        self.ahead = Ahead(dy, image, residual, gradient)
+        return gradient
+
+    def hess_yx(self, direction: Direction) -> Array:
+        (image,) = direction.images
+        return self.problem.pull_y(self.curvature * image)
+
+    def hess_product(self, direction: Direction, dy: Array) -> Array:
+        self._tally.add("hess_product")
+        p, (image,) = self.problem, direction.images
+        bent = p.image_y(dy)
+        bent += image
+        bent *= self.curvature
+        product = p.pull_x(bent)
+        product += p.alpha_x * direction.dx
+        return product
+
+    def hess_xx_diagonal(self) -> Array:
+        self._tally.add("passes")
+        return column_squares(self.problem._squared("X"), self.curvature) + self.problem.alpha_x
+
+    def slope(self, direction: Direction, dy: Array) -> float:
+        (image,) = direction.images
+        in_x = dot(self.residual, image) + self.problem.alpha_x * dot(self.x, direction.dx)
+        return in_x + dot(self.grad_y, dy)
+
+    def largest_move(self, direction: Direction, dy: Array) -> float:
+        """The largest change of a margin; zero for least squares.
+
+        For the other losses the third derivative is at most the second in size, so that over one unit of the margin the
+        second changes by a factor e at most.
+        """
+        if math.isinf(self.problem.loss.conjugate_radius):
+            return 0.0
+        return largest(direction.images[0] + self.problem.image_y(dy))
+
+    def falls_for_ever(self, step: tuple[Direction, Array] | None = None) -> bool:
+        """Whether the step, or a block of it, is unpenalised and has no sample against it."""
+        p = self.problem
+        if p.alpha_x > 0.0 and p.alpha_y > 0.0:
+            return False
+        if step is None:
+            in_x, in_y, dx, dy = self._slice.margins, self.margins - self._slice.margins, self.x, self.y
+        else:
+            direction, dy = step
+            in_x, in_y, dx = direction.images[0], p.image_y(dy), direction.dx
+        changes = []
+        for image, squares, v, alpha in zip((in_x, in_y), p.row_squares, (dx, dy), (p.alpha_x, p.alpha_y), strict=True):
+            if alpha == 0.0:
+                changes.append((image, (_AGREEMENT * self.eps * norm(v)) * squares**0.5))
+        if len(changes) == 2:
+            changes.append((in_x + in_y, changes[0][1] + changes[1][1]))
+        counts = array_namespace(self.margins).astype(p.weights > 0, self.margins.dtype)
+        return any(p.loss.recedes(counts * image, p.target, slack) for image, slack in changes)
+
+
+_AGREEMENT = 1e3
+"""A change of a margin of at most so many times eps times |X_i||dx| is none."""
 
 
 def _checked_penalty(alpha: Any, name: str) -> float:
@@ -237,61 +401,10 @@ def _checked_penalty(alpha: Any, name: str) -> float:
     return number
 
 
-def _checked_design(matrix: Any, name: str) -> Any:
-    """A design as CSR or as a dense floating array."""
-    if scipy.sparse.issparse(matrix):
-        csr = scipy.sparse.csr_array(matrix)
-        if csr.dtype.kind not in "fiub":
-            raise InputError(f"{name} has dtype {csr.dtype}; give real numbers")
-        if csr.dtype not in (np.float32, np.float64):
-            csr = csr.astype(np.float64)
-        require_finite(csr.data, f"the stored values of {name}")
-        design = csr
-    else:
-        design = as_real(matrix, name)
-        if design.ndim != 2:
-            raise InputError(f"{name} has shape {tuple(design.shape)}; it must be a matrix, one row a sample")
-        require_finite(design, name)
-    if 0 in design.shape:
-        raise InputError(f"{name} has shape {tuple(design.shape)}; both blocks need a column, and a row")
-    return design
-
-
-def _in_one_dtype(X: Any, Y: Any) -> tuple[Any, Any]:
-    """Two designs in the wider of their dtypes; both dense ones must come from one library."""
-    libraries = {np if scipy.sparse.issparse(A) else array_namespace(A) for A in (X, Y)}
-    if len(libraries) > 1 and not all(scipy.sparse.issparse(A) or is_numpy_array(A) for A in (X, Y)):
-        raise InputError("X and Y must be of one array library; scipy.sparse goes with NumPy")
-    if dtype_name(X) == dtype_name(Y):
-        return X, Y
-    return _as_float64(X), _as_float64(Y)
-
-
-def _as_float64(design: Any) -> Any:
-    if scipy.sparse.issparse(design):
-        return design.astype(np.float64)
-    xp = array_namespace(design)
-    return xp.astype(design, xp.float64, copy=False)
-
-
-def _vector_model(X: Any, Y: Any) -> Array:
-    """An empty vector of the library, dtype and device that go with the designs."""
-    dense = next((A for A in (X, Y) if not scipy.sparse.issparse(A)), None)
-    return np.zeros(0, dtype=X.dtype) if dense is None else dense[0, :0]
-
-
-def _checked_column(values: Any, name: str, rows: int, model: Array) -> Array:
-    column = as_real(values, name, model)
-    if column.shape != (rows,):
-        raise InputError(f"{name} has shape {tuple(column.shape)}; X has {rows} rows, so it must be ({rows},)")
-    require_finite(column, name)
-    return like(column, model)
-
-
 def _normalised(sample_weight: Any, rows: int, model: Array) -> Array:
     if sample_weight is None:
         return like(np.full(rows, 1.0 / rows), model)
-    weights = _checked_column(sample_weight, "sample_weight", rows, model)
+    weights = checked_column(sample_weight, "sample_weight", rows, model)
     values = to_numpy(weights).astype(np.float64)
     if (values < 0).any():
         wrong = int(np.flatnonzero(values < 0)[0])
@@ -300,20 +413,3 @@ def _normalised(sample_weight: Any, rows: int, model: Array) -> Array:
         raise InputError("sample_weight is zero everywhere; at least one sample must count")
     values = values / values.max()  # so that the sum of huge weights does not overflow
     return like(values / values.sum(), model)
-
-
-def _stored_arrays(design: Any) -> tuple[Any, ...]:
-    return (design.data, design.indices, design.indptr) if scipy.sparse.issparse(design) else (design,)
-
-
-def _design_like(design: Any, model: Array, name: str) -> Any:
-    if not scipy.sparse.issparse(design):
-        return like(design, model)
-    if not is_numpy_array(model):
-        raise InputError(f"{name} is scipy.sparse, which works with NumPy vectors only; start from NumPy arrays")
-    return design.astype(model.dtype)
-
-
-def _plain(design: Any) -> Matrix | Any:
-    """The design in float64, sparse or NumPy, to compute constants from."""
-    return design.astype(np.float64) if scipy.sparse.issparse(design) else to_numpy(design).astype(np.float64)

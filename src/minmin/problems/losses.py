@@ -23,6 +23,8 @@ class Loss(ABC):
     """sup ℓ''."""
     min_curvature: float = 0.0
     """inf ℓ''."""
+    conjugate_radius: float = 1.0
+    """ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² for s = ℓ'(m) + ℓ''(m)·u and |u| at most this."""
 
     @abstractmethod
     def check(self, target: Array) -> Array:
@@ -40,9 +42,19 @@ class Loss(ABC):
     @abstractmethod
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array: ...
 
+    @abstractmethod
+    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
+        """Whether no sample's loss ever rises, and some sample's ever falls, as margins go on changing like this.
+
+        Changes of at most ``slack`` count as none.
+        """
+
 
 class Logistic(Loss):
-    """log(1 + exp(-t·m)), t in {-1, 1}; shared is exp(-|m|), which never overflows."""
+    """log(1 + exp(-t·m)), t in {-1, 1}; shared is exp(-|m|), which never overflows.
+
+    With p = |ℓ'|, q = |s|: ℓ + ℓ* - m·s = KL(q, p) <= χ²(q, p) = ℓ''·u².
+    """
 
     name = "logistic"
     max_curvature = 0.25
@@ -75,6 +87,11 @@ class Logistic(Loss):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array:
         return shared / ((1.0 + shared) * (1.0 + shared))
 
+    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
+        along = target * change
+        xp = array_namespace(along)
+        return bool(xp.all(along >= -slack)) and bool(xp.any(along > slack))
+
 
 class Squared(Loss):
     """½(m - t)²; shared is m - t."""
@@ -82,6 +99,7 @@ class Squared(Loss):
     name = "squared"
     max_curvature = 1.0
     min_curvature = 1.0
+    conjugate_radius = math.inf
 
     def check(self, target: Array) -> Array:
         return target
@@ -98,9 +116,15 @@ class Squared(Loss):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array:
         return array_namespace(shared).ones_like(shared)
 
+    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
+        return False
+
 
 class Poisson(Loss):
-    """exp(m) - t·m, t >= 0; shared is exp(m). Its curvature has no bound, so there is no global L."""
+    """exp(m) - t·m, t >= 0; shared is exp(m). Its curvature has no bound, so there is no global L.
+
+    ℓ + ℓ* - m·s = exp(m)·((1 + u)·log(1 + u) - u) <= ℓ''·u².
+    """
 
     name = "poisson"
     max_curvature = math.inf
@@ -124,6 +148,12 @@ class Poisson(Loss):
 
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array:
         return shared
+
+    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
+        xp = array_namespace(change)
+        size = xp.abs(change)
+        rises = (change > slack) | ((size > slack) & (target > 0))
+        return not bool(xp.any(rises)) and bool(xp.any(size > slack))
 
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Logistic(), Squared(), Poisson())}

@@ -11,7 +11,7 @@ from array_api_compat import array_namespace, device
 
 from minmin.constants import Constants
 from minmin.errors import InputError, as_count, as_number
-from minmin.oracle import Ability, Evaluation, Problem, Slice, checked_constants, positive_size
+from minmin.oracle import Ability, Direction, Evaluation, Problem, Slice, checked_constants, positive_size
 from minmin.problems.spectrum import cheapest, convexity_frontier, smoothness_frontier
 from minmin.space import Array, as_real, dot, like, require_finite, same_kind, to_numpy
 
@@ -31,7 +31,7 @@ class Quadratic(Problem):
         and of all valid pairs those that promise the fewest calls.
     """
 
-    abilities = Ability.VALUE | Ability.HESS_YY
+    abilities = Ability.VALUE | Ability.HESS_YY | Ability.HESS_PRODUCT
 
     def __init__(self, H: Any, b: Any, d_x: int, constants: Constants | None = None):
         self.b = as_real(b, "b")
@@ -40,6 +40,7 @@ class Quadratic(Problem):
         self.d_x = int(d_x)
         self.d_y = self.b.shape[0] - self.d_x
         self._given = checked_constants(constants)
+        self._found = {}
 
     def _check(self, d_x: Any) -> None:
         if self.b.ndim != 1 or tuple(self.H.shape) != (self.b.shape[0],) * 2:
@@ -58,10 +59,16 @@ class Quadratic(Problem):
         if asymmetry > 100 * float(np.finfo(H.dtype).eps) * scale:
             raise InputError(f"H is not symmetric: H - Hᵀ has an entry of {asymmetry:g}; use (H + Hᵀ)/2")
 
-    @cached_property
+    @property
     def constants(self) -> Constants:
         if self._given is not None:
             return self._given
+        known: Constants = self._once("constants", self._proved_constants)
+        return known
+
+    def _proved_constants(self) -> Constants:
+        if isinstance(self._origin, Quadratic):
+            return self._origin.constants
         H = to_numpy(self.H).astype(np.float64)
         convex = convexity_frontier(H, self.d_x)
         if not convex:
@@ -83,14 +90,16 @@ class Quadratic(Problem):
         place = {"device": device(self.H)}
         order = xp.concat([xp.arange(self.d_x, self.d_x + self.d_y, **place), xp.arange(self.d_x, **place)])
         H = xp.take(xp.take(self.H, order, axis=0), order, axis=1)
-        known = self.__dict__.get("constants", self._given)
+        known = self._found.get("constants", self._given)
         twin = Quadratic(H, xp.take(self.b, order), self.d_y, None if known is None else known.swapped())
         return twin.counted(self._tally.swapped())
 
     def matching(self, model: Array) -> Quadratic:
         if same_kind(model, self.b):
             return self
-        return Quadratic(like(self.H, model), like(self.b, model), self.d_x, self.constants)
+        twin = Quadratic(like(self.H, model), like(self.b, model), self.d_x, self._given)
+        twin._origin = self
+        return twin
 
     def identity(self) -> Iterable[Any]:
         return [*super().identity(), self.H, self.b]
@@ -170,6 +179,14 @@ class _QuadraticSlice(Slice):
     def at(self, y: Array) -> Evaluation:
         return _QuadraticEvaluation(self, y, self._problem)
 
+    def along(self, dx: Array) -> Direction:
+        H_xx, _, H_yx, _, _, _ = self._problem._blocks
+        return Direction(dx, (H_xx @ dx, H_yx @ dx))
+
+    def moved(self, direction: Direction, t: float) -> Slice:
+        # Afresh, which is one product with ∇ₓ to come: sums of images would gather rounding errors.
+        return self._problem.fix(self.x + t * direction.dx)
+
 
 class _QuadraticEvaluation(Evaluation):
     __slots__ = ("_problem", "_slice")
@@ -178,6 +195,10 @@ class _QuadraticEvaluation(Evaluation):
         super().__init__(slice_.x, y, problem._tally)
         self._slice = slice_
         self._problem = problem
+
+    @property
+    def slice(self) -> Slice:
+        return self._slice
 
     def _compute_value(self) -> float:
         _, _, _, H_yy, b_x, _ = self._problem._blocks
@@ -193,3 +214,29 @@ class _QuadraticEvaluation(Evaluation):
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
         return self._problem._blocks[3]
+
+    def hess_yy_product(self, dy: Array) -> Array:
+        return self._problem._blocks[3] @ dy
+
+    def hess_yy_diagonal(self) -> Array:
+        return array_namespace(self.y).linalg.diagonal(self._problem._blocks[3])
+
+    def grad_x_ahead(self, dy: Array) -> Array:
+        return self.grad_x + self._problem._blocks[1] @ dy
+
+    def hess_yx(self, direction: Direction) -> Array:
+        return direction.images[1]
+
+    def hess_product(self, direction: Direction, dy: Array) -> Array:
+        self._tally.add("hess_product")
+        return direction.images[0] + self._problem._blocks[1] @ dy
+
+    def hess_xx_diagonal(self) -> Array:
+        return array_namespace(self.x).linalg.diagonal(self._problem._blocks[0])
+
+    def slope(self, direction: Direction, dy: Array) -> float:
+        in_x = dot(self._slice.slope_x, direction.dx) + dot(direction.images[1], self.y)
+        return in_x + dot(self.grad_y, dy)
+
+    def largest_move(self, direction: Direction, dy: Array) -> float:
+        return 0.0

@@ -1,0 +1,34 @@
+"""Small dense systems: a root of the inverse of a symmetric matrix, singular or not."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from minmin.errors import NonFiniteError
+from minmin.space import Array, like, to_numpy
+
+
+def inverse_root(matrix: Array) -> Array:
+    """K with KᵀK = H⁻¹ for a symmetric positive semidefinite H; where H is singular, its pseudo-inverse.
+
+    H is scaled to a unit diagonal first, so that blocks of different units do not pass for singular.
+    """
+    H = to_numpy(matrix).astype(np.float64)
+    if not np.isfinite(H).all():
+        raise NonFiniteError("a Hessian of f holds NaN or infinity; is f finite around the start?")
+    diagonal = np.diagonal(H)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    scaled = H * scale * scale[:, None]
+    size = H.shape[0]
+    tiny = 4.0 * size * float(np.finfo(to_numpy(matrix).dtype).eps)
+    # LAPACK by name: the general functions spend ten times as long on looking at their arguments.
+    L, failed = lapack.dpotrf(scaled, lower=1, clean=1)
+    if failed or not np.diagonal(L).min() ** 2 > tiny:
+        eigenvalues, vectors = np.linalg.eigh(scaled)
+        kept = eigenvalues > tiny * max(float(eigenvalues[-1]), 1.0)
+        root = np.zeros((size, size))
+        root[kept] = vectors[:, kept].T / np.sqrt(eigenvalues[kept])[:, None]
+    else:
+        root, _ = lapack.dtrtri(L, lower=1)
+    return like(root * scale, matrix)

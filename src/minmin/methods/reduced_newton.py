@@ -1,0 +1,257 @@
+"""reduced-newton: Newton's method on F(x) = min_y f(x, y), with Hessian products only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from array_api_compat import array_namespace
+
+from minmin.errors import NoMinimumError, NonFiniteError
+from minmin.methods.base import Answer, Method, require_ability
+from minmin.methods.cg import NewtonStep, reduced_cg
+from minmin.methods.line_search import search
+from minmin.methods.y_system import YSystem
+from minmin.oracle import Ability, Evaluation, Problem
+from minmin.space import Array, Vector, dot, norm, square
+
+_FIRST_Y_STEPS = 3
+"""So many steps at most in y alone come before the first one in x."""
+_WORTH_A_Y_STEP = 0.01
+"""Another one comes while y has more than this part left of what it first had to gain."""
+_LOOSEST, _POWER = 0.5, 0.5
+"""Conjugate gradients lower the residual to min(_LOOSEST, (|∇F|/|∇F at first|)^_POWER) of ∇F."""
+_MOST_CG_STEPS = 1000
+_CAUTION = 4.0
+"""Estimated bounds are multiplied by this."""
+_SURE = 0.5
+"""A bound is estimated only after a step that stays this near, in units of where the quadratic model holds."""
+_STUCK = 3
+"""After so many steps in a row that move nothing a run is at its end."""
+_PATIENCE = 100
+"""Within so many iterations the bound must halve."""
+_SHRUNK, _STALE = 4.0, 30
+"""What is carried of x is computed afresh where x has shrunk to less than 1/_SHRUNK of what it was, and after _STALE
+steps: rounding errors of larger numbers stay in it."""
+_LEFT = 1e-6
+"""Where a y-Hessian is singular, so much of ∇ᵧf may lie outside of its range."""
+_ZERO = 10.0
+"""A gradient of so many times its rounding error may be zero."""
+
+
+class NewtonState(NamedTuple):
+    """The iteration between two steps.
+
+    Attributes
+    ----------
+    x, y : vectors
+    carried : tuple of arrays
+        What the evaluation at (x, y) carries.
+    gradient : tuple of vector
+        ∇F(x), of the quadratic model after ``y_step``; empty before the first step.
+    y_step : tuple of vector
+        The Newton step in y alone that is still to be taken.
+    y_gain : float
+        Twice what the model expects of it.
+    roots : tuple of arrays
+        Of the y-Hessian; see :class:`YSystem`.
+    scale : float
+        |∇F| at first, in the preconditioner's norm.
+    noise : float
+        How large rounding errors in ∇F are expected to be.
+    stuck : int
+        Steps in a row that moved nothing.
+    peak : float
+        The largest |x| or |dx| since what is carried was computed afresh.
+    age : int
+        Steps since then.
+    answer : Answer
+    """
+
+    x: Vector
+    y: Vector
+    carried: tuple[Array, ...]
+    gradient: tuple[Vector, ...]
+    y_step: tuple[Vector, ...]
+    y_gain: float
+    roots: tuple[Array, ...]
+    scale: float
+    noise: float
+    stuck: int
+    peak: float
+    age: int
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class ReducedNewton(Method):
+    """Newton's method on F(x) = min_y f(x, y), its systems solved by conjugate gradients.
+
+    Problem: min f(x, y), f convex, with products of its Hessian; constants are not needed.
+
+    Algorithm: the Newton step of (x, y) jointly, y eliminated: S dx = -∇F with S = H_xx - H_xy H_yy⁻¹ H_yx, the Hessian
+    of F, and dy = -H_yy⁻¹(∇ᵧf + H_yx dx). Conjugate gradients with a diagonal preconditioner solve for dx as exactly as
+    the gradient is small (Eisenstat and Walker's forcing); H_yy is factorised once a step, or, where y is large,
+    inverted by conjugate gradients too. Images X·dx are carried along, so that for a GLM neither the line search
+    nor the next point costs a product with X: a step costs two for every step of conjugate gradients, one for
+    ∇F and one for the preconditioner.
+
+    Guarantee: superlinear convergence near a minimum where the Hessian is positive definite. The bound is the duality
+    gap for a GLM, which the data alone prove, else by strong convexity. Where neither can be had it is estimated.
+    Where a step shows a direction in which f falls for ever, :class:`minmin.NoMinimumError` is raised.
+
+    Reference: Dembo, Eisenstat and Steihaug, "Inexact Newton methods" (1982).
+    """
+
+    name: ClassVar[str] = "reduced-newton"
+
+    def check(self, problem: Problem) -> None:
+        require_ability(f"method {self.name!r}", problem, Ability.HESS_PRODUCT)
+        require_ability(f"method {self.name!r}", problem, Ability.HESS_YY)
+
+    def init(self, problem: Problem, x: Vector, y: Vector) -> NewtonState:
+        answer = Answer(x, y, math.inf, estimated=True)
+        return NewtonState(x, y, (), (), (), 0.0, (), math.inf, 0.0, 0, norm(x), 0, answer)
+
+    def step(self, problem: Problem, state: NewtonState) -> NewtonState:
+        if not state.gradient:
+            return self._first(problem, state)
+        evaluation = problem.resumed(state.x, state.y, state.carried)
+        diagonal = _positive(evaluation.hess_xx_diagonal())
+        (gradient,), (y_step,) = state.gradient, state.y_step
+        size = math.sqrt(dot(gradient, gradient / diagonal))
+        scale = size if math.isinf(state.scale) else state.scale
+        step = reduced_cg(
+            evaluation,
+            YSystem(evaluation, state.roots),
+            gradient,
+            y_step,
+            diagonal,
+            tolerance=min(_LOOSEST, (size / scale) ** _POWER) if scale > 0.0 else _LOOSEST,
+            most_steps=_MOST_CG_STEPS,
+        )
+        if step.flat and step.left > _ZERO * state.noise and _is_quadratic(evaluation, step):
+            raise NoMinimumError(_NO_MINIMUM)
+        slope = dot(gradient, step.direction.dx) - state.y_gain
+        if not slope < 0.0:
+            return _ended(state._replace(stuck=state.stuck + 1))
+
+        def at(t: float) -> tuple[Evaluation, float]:
+            new = evaluation.slice.moved(step.direction, t).at(state.y + t * step.dy)
+            return new, new.slope(step.direction, step.dy)
+
+        new, t = search(at, slope)
+        if new.falls_for_ever((step.direction, step.dy)) or new.falls_for_ever():
+            raise NoMinimumError(_NO_MINIMUM)
+        stuck = 0 if _moved(state, new, evaluation.eps) else state.stuck + 1
+        peak, age = max(state.peak, norm(new.x), t * norm(step.direction.dx)), state.age + 1
+        if peak > _SHRUNK * norm(new.x) or age > _STALE:
+            new = problem.fix(new.x).at(new.y)
+            peak, age = norm(new.x), 0
+        state = state._replace(scale=scale, stuck=stuck, peak=peak, age=age)
+        return self._at(problem, state, YSystem(new), step, t)
+
+    def _first(self, problem: Problem, state: NewtonState) -> NewtonState:
+        """The state at the start, with y lowered."""
+        evaluation = problem.fix(state.x).at(state.y)
+        y_system = YSystem(evaluation)
+        y_step, gain = y_system.newton_step()
+        enough = _WORTH_A_Y_STEP * gain
+        for _ in range(_FIRST_Y_STEPS):
+            if not gain > enough:
+                break
+            evaluation = _lowered(evaluation, y_step, -gain)
+            y_system = YSystem(evaluation)
+            y_step, gain = y_system.newton_step()
+        if evaluation.falls_for_ever():
+            raise NoMinimumError(_NO_MINIMUM)
+        return self._at(problem, state, y_system, None, 1.0)
+
+    def _at(
+        self, problem: Problem, state: NewtonState, y_system: YSystem, step: NewtonStep | None, t: float
+    ) -> NewtonState:
+        """The state at a new point, with its bound."""
+        evaluation = y_system.evaluation
+        y_step, y_gain = y_system.newton_step()
+        gradient = evaluation.grad_x_ahead(y_step)
+        if not norm(gradient) + y_gain < math.inf:
+            raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
+        certificate = problem.certificate(evaluation)
+        bound, estimated = certificate.bound, math.isinf(certificate.bound)
+        if estimated and step is not None:
+            bound = _estimate(y_system, gradient, step, t, certificate.noise[1])
+        answer = Answer(
+            evaluation.x,
+            evaluation.y,
+            bound,
+            certificate.floor,
+            exhausted=state.stuck >= _STUCK,
+            estimated=estimated,
+            by_data=certificate.by_data,
+            carried=evaluation.carried,
+        )
+        return state._replace(
+            x=evaluation.x,
+            y=evaluation.y,
+            carried=evaluation.carried,
+            gradient=(gradient,),
+            y_step=(y_step,),
+            y_gain=y_gain,
+            roots=y_system.roots,
+            noise=certificate.noise[0],
+            answer=answer,
+        )
+
+    def patience(self, problem: Problem) -> int:
+        return _PATIENCE
+
+
+_NO_MINIMUM = (
+    "f has no minimum: it falls for ever in some direction (for a logistic regression this means that the data are "
+    "separable); with a penalty above 0 on both blocks there is one"
+)
+
+
+def _lowered(evaluation: Evaluation, dy: Vector, slope: float) -> Evaluation:
+    """The evaluation after a step in y alone."""
+
+    def at(t: float) -> tuple[Evaluation, float]:
+        new = evaluation.slice.at(evaluation.y + t * dy)
+        return new, dot(new.grad_y, dy)
+
+    return search(at, slope)[0]
+
+
+def _positive(diagonal: Array) -> Array:
+    """The diagonal with ones for zeros: a variable that nothing depends on."""
+    xp = array_namespace(diagonal)
+    return xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))
+
+
+def _moved(state: NewtonState, new: Evaluation, eps: float) -> bool:
+    return norm(new.x - state.x) > 4.0 * eps * norm(state.x) or norm(new.y - state.y) > 4.0 * eps * norm(state.y)
+
+
+def _ended(state: NewtonState) -> NewtonState:
+    return state._replace(answer=state.answer._replace(exhausted=state.stuck >= _STUCK))
+
+
+def _estimate(y_system: YSystem, gradient: Vector, step: NewtonStep, t: float, noise_y: float) -> float:
+    """What |∇F|²/2μ would be with the least curvature seen, and y's part, times a factor for what was not seen.
+
+    Only near a minimum: a step on the way to where f falls for ever stays as long as it is.
+    """
+    if t * y_system.evaluation.largest_move(step.direction, step.dy) > _SURE:
+        return math.inf
+    y_step, y_gain = y_system.newton_step()
+    left = norm(y_system.left_by(y_step))
+    if left > _LEFT * norm(y_system.evaluation.grad_y) and left > _ZERO * noise_y:
+        if _is_quadratic(y_system.evaluation, step):
+            raise NoMinimumError(_NO_MINIMUM)
+        return math.inf
+    return _CAUTION * (square(norm(gradient)) / (2.0 * step.softest) + 0.5 * y_gain)
+
+
+def _is_quadratic(evaluation: Evaluation, step: NewtonStep) -> bool:
+    return evaluation.largest_move(step.direction, step.dy) == 0.0

@@ -1,0 +1,113 @@
+"""The duality gap is never below f - f*, whatever the loss, the point and the penalties."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import xlogy
+
+import minmin
+from minmin.methods.y_system import YSystem
+from minmin.problems import GLM
+from minmin.problems.losses import LOSSES
+from reference import random_glm
+
+seeds = st.integers(0, 10**6)
+
+
+def conjugate(name, s, target):
+    if name == "squared":
+        return 0.5 * s * s + s * target
+    if name == "poisson":
+        return xlogy(s + target, s + target) - (s + target)
+    q = -s * target
+    return xlogy(q, q) + xlogy(1 - q, 1 - q)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@given(margin=st.floats(-20, 20), u=st.floats(-1, 1), target=st.sampled_from([-1.0, 1.0, 3.0]))
+def test_the_losses_fenchel_gap_is_at_most_curvature_times_the_square(name, margin, u, target):
+    """ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² for s = ℓ'(m) + ℓ''(m)·u."""
+    loss = LOSSES[name]
+    m, t = np.array([margin]), np.array([np.sign(target) if name == "logistic" else abs(target)])
+    shared = loss.prepare(m, t)
+    curvature = loss.curvature(m, t, shared)
+    s = loss.slope(m, t, shared) + curvature * u
+    value = loss.value(m, t, shared)
+    gap = value + conjugate(name, s, t) - m * s
+    slack = 1e-13 * (np.abs(value) + np.abs(m * s) + 1)
+    assert np.all(gap <= curvature * u * u + slack)
+    assert np.all(gap >= -slack)
+
+
+def certificate_at(problem, x, y):
+    here = problem.fix(x).at(y)
+    y_step, _ = YSystem(here).newton_step()
+    here.grad_x_ahead(y_step)
+    return here, problem.certificate(here)
+
+
+def with_penalties(problem, alpha_x, alpha_y):
+    return GLM(
+        problem.X,
+        problem.Y,
+        problem.target,
+        problem.loss.name,
+        alpha_x=alpha_x,
+        alpha_y=alpha_y,
+        sample_weight=problem.weights,
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("penalised", ["both", "x"])
+@given(seed=seeds, log_distance=st.floats(-9, 1))
+def test_never_below_the_gap(loss, penalised, seed, log_distance):
+    rng = np.random.default_rng(seed)
+    problem = random_glm(rng, loss, sparse=bool(seed % 2))
+    problem = with_penalties(problem, problem.alpha_x, problem.alpha_y if penalised == "both" else 0.0)
+    try:
+        best = minmin.minimize(problem, method="reduced-newton", tol=1e-15)
+    except minmin.NoMinimumError:
+        return
+    minimum = best.fun - best.gap_bound
+    x = best.x + 10**log_distance * rng.standard_normal(problem.d_x)
+    y = best.y + 10**log_distance * rng.standard_normal(problem.d_y)
+    here, certificate = certificate_at(problem, x, y)
+    # The reference itself is known to within its bound only.
+    slack = 2 * best.gap_bound + 1e-15 * (1 + abs(here.value))
+    assert certificate.by_data
+    assert here.value - minimum <= certificate.bound + slack
+    assert here.value - minimum <= problem.gap_bound(problem.fix(x).at(y)) + slack
+
+
+def test_far_ahead_of_the_model_there_is_no_bound():
+    problem = random_glm(np.random.default_rng(0))
+    here = problem.fix(np.zeros(problem.d_x)).at(np.zeros(problem.d_y))
+    here.grad_x_ahead(np.full(problem.d_y, 1e3))
+    assert problem.certificate(here).bound == math.inf
+
+
+def test_it_costs_no_pass_beyond_the_gradient():
+    tally = minmin.oracle.Tally()
+    problem = random_glm(np.random.default_rng(0)).counted(tally)
+    certificate_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
+    assert tally["passes"] == 2  # Xx and Xᵀθ
+
+
+def test_it_is_tighter_than_strong_convexity_where_y_is_hardly_penalised():
+    problem = random_glm(np.random.default_rng(0))
+    hardly = with_penalties(problem, problem.alpha_x, 1e-9)
+    best = minmin.minimize(hardly, method="reduced-newton", tol=1e-12)
+    here, certificate = certificate_at(hardly, best.x, best.y + 1e-3)
+    assert certificate.bound <= 1e-3 * hardly.convexity_bound(here)
+
+
+def test_an_unpenalised_block_without_a_dual_point_has_no_bound():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((30, 4)), rng.standard_normal((30, 2))
+    problem = GLM(X, Y, np.where(rng.uniform(size=30) < 0.5, 1.0, -1.0), alpha_x=0.0, alpha_y=0.1)
+    _, certificate = certificate_at(problem, rng.standard_normal(4), rng.standard_normal(2))
+    assert certificate.bound == math.inf
