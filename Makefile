@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PEERS := .venv/.peers
 
 .PHONY: run test lint bench clean
 
@@ -17,7 +18,8 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## ratios of time, measured in one run
+bench: $(PEERS)  ## ratios of time, measured in one run
+	$(BIN)/python benchmarks/glm.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/inner_step.py
 	$(BIN)/python benchmarks/checkpoint_cost.py
@@ -26,6 +28,10 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $(READY)
+
+$(PEERS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	touch $(PEERS)
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

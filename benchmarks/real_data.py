@@ -8,50 +8,21 @@ categories are x, the 13 numeric columns y). Missing files are said and left out
 from __future__ import annotations
 
 import argparse
-import gzip
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.optimize
-import scipy.sparse
 from report import print_machine
 
 import minmin
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
-HASHED = 2**15
+sys.path.insert(0, str(Path(__file__).parent / "two_block_glm"))
+from benchmark_utils.real import load, missing
 
-
-def libsvm(name: str, columns: int, in_y: int) -> tuple[Any, Any, Any]:
-    A, labels = minmin.datasets.load_libsvm(DATA / "libsvm" / name, n_features=columns)
-    return A[:, : columns - in_y], A[:, columns - in_y :].toarray(), labels
-
-
-def criteo() -> tuple[Any, Any, Any]:
-    import zlib
-
-    labels, numeric, indices = [], [], []
-    with gzip.open(DATA / "clicks" / "criteo_7200.tsv.gz", "rt") as file:
-        for line in file:
-            label, *fields = line.rstrip("\n").split("\t")
-            labels.append(2.0 * float(label) - 1.0)
-            numeric.append([np.log1p(max(float(v or 0.0), 0.0)) for v in fields[:13]])
-            indices.append([zlib.crc32(f"{i}={v}".encode()) % HASHED for i, v in enumerate(fields[13:])])
-    n = len(labels)
-    rows = np.repeat(np.arange(n), [len(r) for r in indices])
-    X = scipy.sparse.csr_array(
-        (np.full(len(rows), 1 / np.sqrt(26)), (rows, np.concatenate(indices))), shape=(n, HASHED)
-    )
-    return X, np.array(numeric), np.array(labels)
-
-
-SETS = {
-    "a9a": ("libsvm/a9a.gz", lambda: libsvm("a9a.gz", 123, 23)),
-    "w8a": ("libsvm/w8a.gz", lambda: libsvm("w8a.gz", 300, 50)),
-    "criteo": ("clicks/criteo_7200.tsv.gz", criteo),
-}
+SETS = ("a9a", "w8a", "criteo")
 
 
 class Joint:
@@ -87,7 +58,7 @@ def column_scale(problem: minmin.problems.GLM) -> np.ndarray[Any, Any]:
 
 
 def rows(name: str, alphas_x: list[float], alphas_y: list[float]) -> Iterator[tuple[Any, ...]]:
-    X, Y, labels = SETS[name][1]()
+    X, Y, labels = load(name)
     for alpha_x in alphas_x:
         for alpha_y in alphas_y:
             problem = minmin.problems.GLM(X, Y, labels, alpha_x=alpha_x, alpha_y=alpha_y)
@@ -102,14 +73,14 @@ def rows(name: str, alphas_x: list[float], alphas_y: list[float]) -> Iterator[tu
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=SETS)
+    parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
     arguments = parser.parse_args()
     print_machine()
     print("| data | alpha_x | alpha_y | κ_x | κ_y | reduced-lbfgs ∇x / ∇y | scipy raw | scipy scaled | ∇x ratio |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in arguments.sets:
-        if not (DATA / SETS[name][0]).exists():
-            print(f"| {name} | left out: {SETS[name][0]} is not beside the project | | | | | | | |")
+        if (reason := missing(name)) is not None:
+            print(f"| {name} | left out: {reason} | | | | | | | |")
             continue
         for _, alpha_x, alpha_y, kappa_x, kappa_y, ours, raw, scaled in rows(
             name, [1e-2, 1e-3, 1e-4, 1e-5], [1e-3, 1e-5, 1e-7]

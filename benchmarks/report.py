@@ -6,17 +6,26 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 
-def print_machine() -> None:
+def print_machine(*others: str) -> None:
+    """The processor, and versions of ours and of whichever of the others are installed."""
     cpu = next(
         (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),
     )
-    packages = ", ".join(f"{name} {version(name)}" for name in ("minmin", "numpy", "scipy"))
+    found = {name: _version(name) for name in ("minmin", "numpy", "scipy", *others)}
+    packages = ", ".join(f"{name} {number}" for name, number in found.items() if number is not None)
     print(f"{cpu}, {platform.system()}, Python {platform.python_version()}, {packages}")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _lines(path: str) -> list[str]:

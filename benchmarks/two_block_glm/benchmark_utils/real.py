@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.datasets import load_svmlight_file
 
 import minmin
 from benchmark_utils.clicks import Blocks
@@ -35,7 +34,7 @@ def load(name: str) -> Blocks:
     if name == "criteo":
         return _criteo(path)
     columns, in_y = {"a9a": (123, 23), "w8a": (300, 50)}[name]
-    A, labels = load_svmlight_file(str(path), n_features=columns)
+    A, labels = minmin.datasets.load_libsvm(path, n_features=columns)
     return _split(A, labels, in_y)
 
 

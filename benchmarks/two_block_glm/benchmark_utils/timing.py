@@ -18,13 +18,17 @@ WARM_UP_TOL = 1e-3
 
 
 class Timing(NamedTuple):
-    """What a peer took: to prepare its own form of the data, and to solve; and the gap it reached."""
+    """What a peer took: to prepare its own form of the data, and to solve; and the gap it reached.
+
+    And seconds and gaps of all tolerances that were tried, for a curve.
+    """
 
     reached: bool
     seconds: float
     prepare_seconds: float
     tol: float
     gap: float
+    curve: tuple[tuple[float, float], ...] = ()
 
 
 def time_to_gap(
@@ -63,11 +67,12 @@ def time_to_gap(
             if timings[-1].reached or sum(t.seconds for t in timings) > max_seconds:
                 break
         best = min(timings, key=lambda timing: timing.gap)
+        best = best._replace(curve=tuple((timing.seconds, timing.gap) for timing in timings))
         if not best.reached:
             return best
         if len(timings) > 1:
             halfway = run((timings[-2].tol * best.tol) ** 0.5)
-            best = halfway if halfway.reached else best
+            best = halfway._replace(curve=best.curve) if halfway.reached else best
         affordable = repeats if best.seconds < max_seconds / 10 else 1
         again = [run(best.tol).seconds for _ in range(affordable - 1)]
     return best._replace(seconds=statistics.median([best.seconds, *again]))
