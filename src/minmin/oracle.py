@@ -126,7 +126,12 @@ def _times(images: Images, t: float) -> Images:
 
 def _add(images: Images, t: float, others: Images) -> Images:
     pairs = zip(images, others, strict=True)
-    return tuple(_add(a, t, b) if isinstance(a, tuple) else a.__iadd__(t * b) for a, b in pairs)
+    return tuple(_add(a, t, b) if isinstance(a, tuple) else _added(a, t * b) for a, b in pairs)
+
+
+def _added(a: Array, b: Array) -> Array:
+    a += b
+    return a
 
 
 class Certificate(NamedTuple):

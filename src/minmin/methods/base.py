@@ -26,12 +26,12 @@ class Answer(NamedTuple):
         Rounding keeps the method from going on as its theory wants.
     estimated : bool
         ``gap_bound`` rests on what was seen, not on the problem's constants.
+    note : str
+        What the user should hear of how the answer came about.
     by_data : bool
         ``gap_bound`` is proved by the problem's data; its constants do not enter.
     carried : tuple of arrays
         What :meth:`Problem.resumed` needs to look at the point without a product; empty where nothing is known.
-    note : str
-        What the user should hear of how the answer came about.
     """
 
     x: Vector
@@ -40,9 +40,9 @@ class Answer(NamedTuple):
     gap_floor: float = 0.0
     exhausted: bool = False
     estimated: bool = False
+    note: str = ""
     by_data: bool = False
     carried: tuple[Array, ...] = ()
-    note: str = ""
 
 
 class State(Protocol):

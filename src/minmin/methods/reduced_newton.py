@@ -20,7 +20,7 @@ _FIRST_Y_STEPS = 3
 """So many steps at most in y alone come before the first one in x."""
 _WORTH_A_Y_STEP = 0.01
 """Another one comes while y has more than this part left of what it first had to gain."""
-_LOOSEST, _POWER = 0.5, 0.5
+_LOOSEST, _POWER = 0.2, 0.5
 """Conjugate gradients lower the residual to min(_LOOSEST, (|∇F|/|∇F at first|)^_POWER) of ∇F."""
 _MOST_CG_STEPS = 1000
 _CAUTION = 4.0
