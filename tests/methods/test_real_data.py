@@ -16,9 +16,8 @@ import real_data
 )
 def test_fewer_calls_than_joint_lbfgs(name, alpha_x, alpha_y, most):
     """Never more calls of ∇ₓ, and at most half where κ_y is 100 times κ_x."""
-    file = real_data.DATA / real_data.SETS[name][0]
-    if not file.exists():
-        pytest.skip(f"the data set {name} is not beside the project")
+    if (reason := real_data.missing(name)) is not None:
+        pytest.skip(reason)
     ((*_, kappa_x, kappa_y, ours, raw, scaled),) = real_data.rows(name, [alpha_x], [alpha_y])
     assert most == 1.0 or kappa_y >= 100 * kappa_x
     assert ours["grad_x"] <= most * min(raw or 5000, scaled or 5000)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from array_api_compat import array_namespace, is_numpy_array
+from scipy.linalg import get_blas_funcs
 
 from minmin.errors import InputError
 from minmin.problems.spectrum import Matrix, gram
@@ -90,14 +91,27 @@ def _pieces(rows: int) -> list[slice]:
 
 
 def weighted_gram(design: Any, weights: Array) -> Array:
-    """Aᵀ diag(w) A, dense."""
+    """Aᵀ diag(w) A for w >= 0, dense."""
     if scipy.sparse.issparse(design):
         return gram(design, weights)
+    if is_numpy_array(design):
+        return _weighted_gram_by_blas(design, weights)
     total: Any = 0.0
     for piece in _pieces(design.shape[0]):
         rows = design[piece, :]
         total = rows.T @ (weights[piece, None] * rows) + total
     return total
+
+
+def _weighted_gram_by_blas(design: Array, weights: Array) -> Array:
+    """The same with half of the arithmetic: BLAS computes one triangle."""
+    (syrk,) = get_blas_funcs(("syrk",), (design,))
+    roots = np.sqrt(weights)
+    triangle = np.zeros((design.shape[1],) * 2, dtype=design.dtype, order="F")
+    for piece in _pieces(design.shape[0]):
+        rows = design[piece] * roots[piece, None]
+        triangle = syrk(1.0, rows.T, beta=1.0, c=triangle, overwrite_c=1)
+    return triangle + np.triu(triangle, 1).T
 
 
 def squared_entries(design: Any) -> Any:
@@ -119,14 +133,11 @@ def column_squares(squared: Any, weights: Array) -> Array:
 
 
 def row_squares(design: Any) -> Array:
-    """|a_i|² of every row."""
+    """|a_i|² of every row, from :func:`squared_entries`."""
     if scipy.sparse.issparse(design):
-        squares = np.zeros(design.shape[0], dtype=design.dtype)
-        starts = design.indptr[:-1]
-        filled = design.indptr[1:] > starts
-        if filled.any():
-            squares[filled] = np.add.reduceat(design.data * design.data, starts[filled])
-        return squares
+        return design @ np.ones(design.shape[1], dtype=design.dtype)
+    if is_numpy_array(design):
+        return np.einsum("ij,ij->i", design, design)
     xp = array_namespace(design)
     rows = (design[piece, :] for piece in _pieces(design.shape[0]))
     return xp.concat([xp.sum(piece * piece, axis=1) for piece in rows])

@@ -183,7 +183,9 @@ class GLM(Problem):
     @property
     def row_squares(self) -> tuple[Array, Array]:
         """|X_i|² and |Y_i|² of every row."""
-        found: tuple[Array, Array] = self._once("row squares", lambda: (row_squares(self.X), row_squares(self.Y)))
+        found: tuple[Array, Array] = self._once(
+            "row squares", lambda: (row_squares(self._squared("X")), row_squares(self._squared("Y")))
+        )
         return found
 
     def _squared(self, name: str) -> Any:
