@@ -1,7 +1,7 @@
 """A million rows: time beside the bare products, memory beside the data, and how time grows with the non-zeros.
 
-The run stops when a relative gap of 1e-6 is proved. The bare time is that of every product it made, with X, with Y, and for
-Hessians in y, by SciPy and NumPy on vectors of the same sizes.
+The run stops when a relative gap of 1e-6 is proved. The bare time is that of every product it made, with X, with Y, and
+for Hessians in y, by SciPy and NumPy on vectors of the same sizes.
 """
 
 from __future__ import annotations

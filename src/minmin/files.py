@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+_DRAFT = ".tmp"
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Put a file's new content in place: a temporary file beside it, fsync, rename.
@@ -20,7 +22,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         if path.exists() and not path.is_file() and not path.is_dir():
             path.write_bytes(data)
             return
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_DRAFT}")
         try:
             with draft.open("xb") as file:
                 file.write(data)
@@ -38,6 +40,11 @@ def write_atomically(path: Path, data: bytes) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def is_draft(path: Path) -> bool:
+    """Whether a killed process left this behind while it was writing."""
+    return path.name.startswith(".") and path.name.endswith(_DRAFT)
 
 
 def append(path: Path, data: bytes) -> None:

@@ -125,6 +125,14 @@ def test_other_losses(call, csv, loss):
     assert json.loads(out)["loss"] == loss
 
 
+def test_columns_that_are_left_out_may_hold_anything(call, tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("t,city,a,b\n1,Omsk,9007199254740993,2\n0,Perm,1,1\n")
+    code, out, _ = call("solve", path, "--target", "t", "--x-columns", "a", "--y-columns", "b", "--json")
+    assert code == 0
+    assert json.loads(out)["x_columns"] == 1
+
+
 def test_quiet_is_quiet(call, svm):
     assert call("solve", svm, "--quiet") == (0, "", "")
 
@@ -175,6 +183,11 @@ WRONG = [
     (["solve", "{svm}", "--method", "bma"], "bma"),
     (["solve", "{text_csv}", "--target", "t"], "column 'city' of"),
     (["solve", "{hole_csv}", "--target", "t"], "column 'a' of"),
+    (["solve", "{huge_csv}", "--target", "t"], "give finite numbers"),
+    (["solve", "{latin_csv}", "--target", "t"], "cannot read"),
+    (["solve", "{wide_svm}"], "columns are not supported"),
+    (["solve", "{long_svm}"], "larger than any column"),
+    (["solve", "{csv}", "--target", "clicked", "--save", "{csv}"], "no .npz archive"),
     (["solve"], "Missing argument"),
     (["sovle"], "No such command"),
     (["reproduce", "quadratics"], "quadratics"),
@@ -192,8 +205,12 @@ def test_wrong_input_is_one_clear_line_and_exit_code_2(call, tmp_path, svm, csv,
         ("bad.csv", "a,b\n1,2\n1,2,3\n"),
         ("text.csv", "t,city,b\n1,Omsk,2\n0,Perm,1\n"),
         ("hole.csv", "t,a,b\n1,3,2\n0,,1\n"),
+        ("huge.csv", "t,a,b\n1,1e300,2\n0,1,1\n"),
+        ("latin.csv", "t,a\u00e9,b\n1,3,2\n0,1,1\n"),
+        ("wide.svm", "1 1:1 2147483647:1\n"),
+        ("long.svm", f"1 {'9' * 5000}:1\n"),
     ]:
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_text(content, encoding="latin-1")
         places[name.replace(".", "_")] = tmp_path / name
     places["full_dir"] = tmp_path
     before = sorted(path.name for path in tmp_path.iterdir())
@@ -213,12 +230,13 @@ def test_a_full_disk_is_one_line_and_no_half_file(call, svm, tmp_path, monkeypat
 
     monkeypatch.setattr(os, "fsync", full)
     saved = tmp_path / "model.npz"
-    saved.write_text("an older one")
+    np.savez(saved, x=[1.0])
+    older = saved.read_bytes()
     code, out, err = call("solve", svm, "--save", saved)
     assert code == 3
     assert "converged" in out  # the answer itself is not lost
     assert err == f"minmin: {saved}: No space left on device\n"
-    assert saved.read_text() == "an older one"
+    assert saved.read_bytes() == older
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a1a.svm", "model.npz"]
 
 

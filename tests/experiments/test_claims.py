@@ -36,7 +36,8 @@ def verdicts(report, words):
     [
         ([0.5, 1.0, 0.9], "holds"),
         ([0.5, 0.9, 7.0], "holds mostly"),
-        ([1.05, 1.1, 1.09], "holds mostly"),
+        ([0.9, 1.1, 1.09], "holds mostly"),
+        ([1.05, 1.1, 1.09], "does not hold"),
         ([0.5, 1.2, 7.0], "does not hold"),
         ([1.11], "does not hold"),
         ([math.inf], "does not hold"),
@@ -46,7 +47,7 @@ def test_the_rule(ratios, verdict):
     assert judged(ratios, 1.0) == verdict
 
 
-@pytest.mark.parametrize(("bam", "verdict"), [(99, "holds"), (108, "holds mostly"), (120, "does not hold")])
+@pytest.mark.parametrize(("bam", "verdict"), [(99, "holds"), (100, "holds"), (108, "does not hold")])
 def test_fewest_expensive_calls(bam, verdict):
     report = summary(("quadratic",), lambda _, m: (bam if "bam" in m else 100, 100))
     assert set(verdicts(report, "asks for ∇ₓ less often")) == {verdict}
@@ -57,33 +58,33 @@ def test_others_are_taken_in_their_better_scaling():
     assert set(verdicts(report, "asks for ∇ₓ less often")) == {"does not hold"}
 
 
-@pytest.mark.parametrize(("coordinate", "verdict"), [(79, "holds"), (85, "holds mostly"), (100, "does not hold")])
+@pytest.mark.parametrize(("coordinate", "verdict"), [(79, "holds"), (85, "does not hold")])
 def test_coordinate_methods_against_nag(coordinate, verdict):
     report = summary(("logistic",), lambda _, m: (100 if m.startswith("nag") else coordinate, 100))
     assert set(verdicts(report, "beat NAG")) == {verdict}
 
 
-@pytest.mark.parametrize(("bam", "verdict"), [(200, "holds"), (215, "holds mostly"), (300, "does not hold")])
+@pytest.mark.parametrize(("bam", "verdict"), [(200, "holds"), (215, "does not hold")])
 def test_cheap_calls_alike(bam, verdict):
     report = summary(("quadratic",), lambda _, m: (100, bam if "bam" in m else 100))
     assert set(verdicts(report, "In calls of ∇ᵧ")) == {verdict}
 
 
 def test_useful_where_x_is_expensive():
-    cheap_in_x = summary(("quadratic",), lambda _, m: (50, 3000) if "bam" in m else (100, 100))
+    cheap_in_x = summary(("quadratic",), lambda _, m: (50, 30000) if "bam" in m else (100, 100))
     assert set(verdicts(cheap_in_x, "Where ∇ₓ is expensive")) == {"holds"}
-    lavish_in_y = summary(("quadratic",), lambda _, m: (50, 9000) if "bam" in m else (100, 100))
+    lavish_in_y = summary(("quadratic",), lambda _, m: (50, 90000) if "bam" in m else (100, 100))
     assert set(verdicts(lavish_in_y, "Where ∇ₓ is expensive")) == {"does not hold"}
 
 
-@pytest.mark.parametrize(("power", "verdict"), [(0.5, "holds"), (0.57, "holds mostly"), (0.8, "does not hold")])
+@pytest.mark.parametrize(("power", "verdict"), [(0.5, "holds"), (0.6, "does not hold")])
 def test_slopes(power, verdict):
     def calls(setting, method):
         return 10 * setting.varied**power, 10 * setting.varied**power
 
     report = summary(("scaling",), calls)
     assert set(verdicts(report, "no faster than √κ_x")) == {verdict}
-    assert set(verdicts(report, "no faster than √max")) == {verdict}
+    assert set(verdicts(report, "no faster than √κ_y")) == {verdict}
     assert report.slope("kappa_x", "bam", "grad_x") == pytest.approx(power)
     assert set(verdicts(report, "κ_y does not matter")) == {"does not hold"}
 

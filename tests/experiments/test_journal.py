@@ -62,6 +62,29 @@ def test_numbers_of_other_code_are_not_taken_over(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "runs.jsonl").read_text())["code"] == "other"
 
 
+def test_a_line_that_is_no_entry_ends_what_is_believed(tmp_path):
+    first = Journal(tmp_path, 2, 1e-3)
+    first.add(TASK, OUTCOME)
+    with first.path.open("a") as file:
+        file.write("5\n")
+    assert Journal(tmp_path, 2, 1e-3).outcomes == {TASK: OUTCOME}
+
+
+def test_drafts_of_a_killed_process_are_nobodys(tmp_path):
+    (tmp_path / ".runs.jsonl.abcd1234.tmp").write_text("half")
+    Journal(tmp_path, 2, 1e-3)
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+def test_figures_of_other_code_go(tmp_path, monkeypatch):
+    Journal(tmp_path, 2, 1e-3)
+    for name in ("figure-1-diagonal.png", "results.json", "notes.txt"):
+        (tmp_path / name).write_text("")
+    monkeypatch.setattr(module, "code_digest", lambda: "other")
+    Journal(tmp_path, 2, 1e-3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "runs.jsonl"]
+
+
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(minmin.InputError, match="cannot make the folder"):

@@ -169,6 +169,27 @@ def test_zoom_and_hover(page):
     assert shown()[1] - shown()[0] < whole[1] - whole[0]
 
 
+def test_no_button_sends_anything_away(page):
+    titles = page.execute_script("return [...document.querySelectorAll('.modebar-btn')].map((b) => b.dataset.title)")
+    assert titles
+    assert not any("share" in title.lower() or "cloud" in title.lower() for title in titles)
+
+
+def test_the_verdict_can_be_read_on_a_phone(page):
+    page.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    )
+    try:
+        page.refresh()
+        ends = page.execute_script(
+            "return [...document.querySelectorAll('#verdict .verdict')].map((v) => v.getBoundingClientRect().right)"
+        )
+        assert ends
+        assert max(ends) <= 390
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_every_panel_is_drawn_when_it_comes_into_sight(page):
     panels = page.execute_script("return [...document.querySelectorAll('.panel')].map((f) => f.dataset.panel)")
     assert len(panels) == 16

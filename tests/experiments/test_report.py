@@ -85,7 +85,7 @@ def test_smoothness_is_shown_and_the_command_beside_each_part(report):
     page = (report / "index.html").read_text()
     assert "= 1.567, as the paper sets them" in page
     for experiment in (*EXPERIMENTS, "all"):
-        assert f"minmin reproduce {experiment} --seeds 2 --tol 1e-2" in page
+        assert f"minmin reproduce {experiment} --seeds 2 --tol 1e-2 --out report" in page
 
 
 def test_a_part_made_alone_has_the_same_numbers(report, tmp_path):
@@ -98,14 +98,51 @@ def test_a_part_made_alone_has_the_same_numbers(report, tmp_path):
     assert part["table"] == [entry for entry in whole["table"] if entry["setting"] in settings]
 
 
-def test_interrupted_it_goes_on_to_the_very_same_bytes(report, tmp_path):
-    folder = tmp_path / "report"
+def started(folder, runs):
+    """The command under way, with so many runs finished, in a process group of its own."""
     arguments = command("reproduce", *SETTINGS, "--out", str(folder))
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
     journal = folder / "runs.jsonl"
     deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") > 30):
+    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") > runs):
         time.sleep(0.05)
+    return process, arguments, journal
+
+
+def wait_for_end_of_group(group):
+    """Until no process of a group is alive."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    os.killpg(group, signal.SIGKILL)
+    raise AssertionError("a worker outlived the command")
+
+
+def test_impatient_interrupts_end_it_all_the_same(tmp_path):
+    process, _, _ = started(tmp_path / "report", 10)
+    for _ in range(3):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.1)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    wait_for_end_of_group(process.pid)
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_do_not_outlive_a_command_that_is_ended_from_outside(tmp_path, end):
+    process, _, _ = started(tmp_path / "report", 10)
+    process.send_signal(end)
+    process.communicate(timeout=60)
+    wait_for_end_of_group(process.pid)
+
+
+def test_interrupted_it_goes_on_to_the_very_same_bytes(report, tmp_path):
+    folder = tmp_path / "report"
+    process, arguments, journal = started(folder, 30)
     os.killpg(process.pid, signal.SIGINT)  # what a terminal does on Ctrl-C
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import click
 from click.shell_completion import get_completion_class
 
@@ -66,9 +63,6 @@ def run(arguments: list[str]) -> int:
     except MinMinError as error:
         click.echo(f"minmin: {error}", err=True)
         return WRONG_INPUT
-    except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except OSError as error:
         click.echo(f"minmin: {error.filename or 'error'}: {error.strerror or error}", err=True)
         return NO_FILE

@@ -37,7 +37,7 @@ def two_blocks(table: Table, x: str | None, y: str | None) -> tuple[list[int], l
 
 
 def _densest(table: Table) -> set[int]:
-    entries = table.matrix.count_nonzero(axis=0)
+    entries = table.entries()
     order = np.argsort(-entries, kind="stable")
     kept = np.cumsum(entries[order]) <= _SHARE_OF_Y * entries.sum()
     return {int(i) for i in order[: max(1, int(kept.argmin()) if not kept.all() else 1)]}

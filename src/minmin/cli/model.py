@@ -90,8 +90,8 @@ def _model(
     x, y = two_blocks(table, x_columns, y_columns)
     rows = len(table.target)
     problem = GLM(
-        _compact(table.matrix[:, x]),
-        _compact(table.matrix[:, y]),
+        _compact(table.matrix(x)),
+        _compact(table.matrix(y)),
         table.target,
         loss,
         alpha_x=1.0 / rows if alpha_x is None else alpha_x,

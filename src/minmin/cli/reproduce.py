@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -85,7 +86,7 @@ def _progress(shown: bool) -> Iterator[Callable[[int, int], None]]:
 
 
 def _summary(report: Report) -> dict[str, object]:
-    claims = [{**claim._asdict(), "rows": [row._asdict() for row in claim.rows]} for claim in report.claims]
+    claims = [claim.as_dict() for claim in report.claims]
     return {"page": str(report.page), "runs": report.runs, "claims": claims}
 
 
@@ -93,6 +94,7 @@ def _show(report: Report) -> None:
     for claim in report.claims:
         click.echo(f"\n{claim.text}")
         for row in claim.rows:
-            verdict = click.style(f"{row.verdict:<13}", fg=_COLOURS[row.verdict])
+            colour = None if "NO_COLOR" in os.environ else _COLOURS[row.verdict]
+            verdict = click.style(f"{row.verdict:<13}", fg=colour)
             click.echo(f"  {verdict}  {row.where}: {row.measured}")
     click.echo(f"\n{report.runs} runs; the report is {report.page}")

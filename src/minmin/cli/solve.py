@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,14 @@ _EXIT_CODES = {"converged": 0, "interrupted": 130}
 
 def _checked_save(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
     """Better to hear of a wrong place before the work than after it."""
-    if path is not None and not path.parent.is_dir():
+    if path is None:
+        return None
+    if not path.parent.is_dir():
         raise InputError(f"--save {path}: there is no folder {path.parent}")
-    if path is not None and path.is_dir():
+    if path.is_dir():
         raise InputError(f"--save {path} is a folder; give the name of a file")
+    if path.is_file() and path.stat().st_size > 0 and not zipfile.is_zipfile(path):
+        raise InputError(f"--save {path}: there is a file that is no .npz archive; it was left as it is")
     return path
 
 

@@ -166,7 +166,7 @@ def _pair(word: str, where: str) -> tuple[int, float]:
     number = _finite(value)
     if not colon or not (index.isascii() and index.isdigit()) or number is None:
         raise InputError(f"{where}: {word[:40]!r} is not 'index:value' with a whole index and a finite value")
-    if int(index) > np.iinfo(np.int32).max:
+    if len(index) > 10 or int(index) > np.iinfo(np.int32).max:
         raise InputError(f"{where}: index {index[:40]} is larger than any column can be")
     return int(index), number
 

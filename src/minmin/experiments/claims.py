@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,17 @@ Verdict = Literal["holds", "holds mostly", "does not hold"]
 
 RULE = (
     "Every claim is turned into a ratio that must not exceed a bound in any setting. It holds if that is so in all "
-    "settings; mostly, if in at least two thirds of them, or if no ratio exceeds the bound by more than a tenth; "
-    "otherwise it does not hold. Ratios are of medians at the last level of the gap, and each of the paper's other "
-    "methods is taken in whichever scaling, plain or rescaled, asks for ∇ₓ less."
+    "settings; mostly, if it is so in at least two thirds of them, or in at least one while no ratio is more than "
+    "a tenth above the bound; otherwise it does not hold. Ratios are of medians at the last level, and each of "
+    "the paper's other methods is taken in whichever scaling, plain or rescaled, asks for ∇ₓ less."
 )
 
 _BAMS = ("bam-paper", "bam")
 _OTHERS = ("nag", "acdm", "lincoupling")
 _SIGNIFICANTLY = 0.8
 _ALIKE = 2.0
-_EXPENSIVE = 100.0
+_EXPENSIVE = 1000.0
+_NEARLY = 1.1
 _LITTLE = 1.25
 
 
@@ -44,13 +45,18 @@ class Claim(NamedTuple):
     rule: str
     rows: list[Row]
 
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {**self._asdict(), "rows": [row._asdict() for row in self.rows]}
+
 
 def judged(ratios: list[float], bound: float) -> Verdict:
     """The one rule for all claims."""
     kept = sum(ratio <= bound for ratio in ratios)
     if kept == len(ratios):
         return "holds"
-    return "holds mostly" if 3 * kept >= 2 * len(ratios) or max(ratios) <= 1.1 * bound else "does not hold"
+    nearly = kept > 0 and max(ratios) <= 1.1 * bound
+    return "holds mostly" if 3 * kept >= 2 * len(ratios) or nearly else "does not hold"
 
 
 def claims(summary: Summary) -> list[Claim]:
@@ -124,9 +130,9 @@ def _useful_where_x_is_expensive(summary: Summary, groups: list[str]) -> Claim:
 
     return Claim(
         "Results",
-        "Where ∇ₓ is expensive, BAM is the one to take.",
-        f"BAM's cost c·∇ₓ + ∇ᵧ at c = {_EXPENSIVE:g} over the lowest of the three in any scaling: at most 1.",
-        list(_bam_rows(summary, groups, ratio, 1.0, "the lowest other cost")),
+        "Where ∇ₓ is expensive, BAM can be useful.",
+        f"BAM's cost c·∇ₓ + ∇ᵧ at c = {_EXPENSIVE:g} over the lowest of the three in any scaling: at most {_NEARLY:g}.",
+        list(_bam_rows(summary, groups, ratio, _NEARLY, "the lowest other cost")),
     )
 
 
@@ -145,11 +151,7 @@ def _root_of_kappa_x(summary: Summary) -> Claim:
         "Theorem 2.2",
         "BAM's ∇ₓ calls grow no faster than √κ_x.",
         "The slope of log ∇ₓ calls over log κ_x, divided by ½: at most 1.1.",
-        [
-            Row(CONTESTANTS[bam].label, f"slope {slope:.2f}", judged([slope / 0.5], 1.1))
-            for bam in _BAMS
-            for slope in [summary.slope("kappa_x", bam, "grad_x")]
-        ],
+        _slope_rows(summary, "kappa_x", "grad_x"),
     )
 
 
@@ -173,14 +175,19 @@ def _kappa_y_costs_no_expensive_calls(summary: Summary) -> Claim:
 def _cheap_calls_grow_as_root(summary: Summary) -> Claim:
     return Claim(
         "Theorem 2.2",
-        "BAM's ∇ᵧ calls grow no faster than √max(κ_x, κ_y).",
-        "The slope of log ∇ᵧ calls over log κ_y, where κ_y ≥ κ_x, divided by ½: at most 1.1.",
-        [
-            Row(CONTESTANTS[bam].label, f"slope {slope:.2f}", judged([slope / 0.5], 1.1))
-            for bam in _BAMS
-            for slope in [summary.slope("kappa_y", bam, "grad_y")]
-        ],
+        "With κ_y above κ_x, BAM's ∇ᵧ calls grow no faster than √κ_y.",
+        "The slope of log ∇ᵧ calls over log κ_y, divided by ½: at most 1.1.",
+        _slope_rows(summary, "kappa_y", "grad_y"),
     )
+
+
+def _slope_rows(summary: Summary, group: str, kind: str) -> list[Row]:
+    """The slope of both BAMs along a sweep, beside the theory's ½."""
+    return [
+        Row(CONTESTANTS[bam].label, f"slope {slope:.2f}", judged([slope / 0.5], 1.1))
+        for bam in _BAMS
+        for slope in [summary.slope(group, bam, kind)]
+    ]
 
 
 def _bam_rows(

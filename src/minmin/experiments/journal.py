@@ -13,9 +13,11 @@ from typing import Any
 import minmin
 from minmin.errors import InputError
 from minmin.experiments.race import Outcome, Task
-from minmin.files import append, write_atomically
+from minmin.files import append, is_draft, write_atomically
 
 _NAME = "runs.jsonl"
+_MADE = ("figure-*.png", "figure-*.pdf", "index.html", "results.json", "results.csv", "times.json", ".*.tmp")
+"""What a report's folder holds beside the journal."""
 
 
 class Journal:
@@ -52,17 +54,20 @@ class Journal:
             raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
         if self.path.exists():
             self._read(header)
-        elif any(folder.iterdir()):
+        elif any(not is_draft(path) for path in folder.iterdir()):
             raise InputError(f"the folder {folder} holds something else than a report; give another one by --out")
         else:
             self._begin(header)
 
     def _begin(self, header: dict[str, Any]) -> None:
+        for pattern in _MADE:  # what other code made would only be mistaken for ours
+            for path in self.path.parent.glob(pattern):
+                path.unlink()
         write_atomically(self.path, _line(header))
 
     def _read(self, header: dict[str, Any]) -> None:
         first, *entries = _whole_lines(self.path)
-        if not isinstance(first, dict) or "minmin report" not in first:
+        if "minmin report" not in first:
             raise InputError(f"{self.path} is not a journal of minmin; give another folder by --out")
         if any(first[name] != header[name] for name in ("seeds", "tol")):
             raise InputError(
@@ -106,14 +111,17 @@ def _line(entry: dict[str, Any]) -> bytes:
     return json.dumps(entry).encode() + b"\n"
 
 
-def _whole_lines(path: Path) -> Iterator[Any]:
+def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The entries; a process that was killed may have left half a line at the end."""
     empty = True
     for line in path.read_bytes().split(b"\n"):
         try:
-            yield json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             break
+        if not isinstance(entry, dict):
+            break
+        yield entry
         empty = False
     if empty:
-        yield None
+        yield {}

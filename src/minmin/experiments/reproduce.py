@@ -64,7 +64,7 @@ def reproduce(
     summary = summarise(settings(chosen), journal.outcomes, wanted, tol)
     found, here = claims(summary), machine()
     drawn = figures(summary)
-    command = f"minmin reproduce EXPERIMENT --seeds {seeds} --tol {short(tol)}"
+    command = f"minmin reproduce EXPERIMENT --seeds {seeds} --tol {short(tol)} --out {out.name}"
     contents = {
         f"{name}.{kind}": content for name, figure in drawn.items() for kind, content in rendered(figure).items()
     }

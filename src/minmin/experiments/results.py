@@ -35,13 +35,13 @@ def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
                 "setting": setting.key,
                 "method": method,
                 "level": level,
-                **{kind: _plain(summary.at(setting.key, method, level, kind)) for kind in KINDS},
+                **{kind: plain(summary.at(setting.key, method, level, kind)) for kind in KINDS},
             }
             for setting in summary.settings
             for method in setting.methods
             for level in shown_levels(summary.tol)
         ],
-        "verdict": {"rule": RULE, "claims": [_claim(claim) for claim in claims]},
+        "verdict": {"rule": RULE, "claims": [claim.as_dict() for claim in claims]},
         "runs": [
             {"setting": setting, "method": method, "seed": seed, "grad_x": run.grad_x, "grad_y": run.grad_y}
             for (setting, method), runs in summary.runs.items()
@@ -77,12 +77,9 @@ def times_json(summary: Summary, machine: dict[str, str]) -> bytes:
     return _lines(content)
 
 
-def _plain(spread: Spread) -> list[float | None]:
+def plain(spread: Spread) -> list[float | None]:
+    """As JSON can hold it: null where it is infinite."""
     return [value if math.isfinite(value) else None for value in spread]
-
-
-def _claim(claim: Claim) -> dict[str, Any]:
-    return {**claim._asdict(), "rows": [row._asdict() for row in claim.rows]}
 
 
 def _lines(content: dict[str, Any]) -> bytes:

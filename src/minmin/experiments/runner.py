@@ -5,15 +5,16 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing.connection import wait
 from typing import Any
 
 from minmin.experiments.contestants import CONTESTANTS
 from minmin.experiments.journal import Journal
-from minmin.experiments.race import Task, race
+from minmin.experiments.race import Outcome, Task, race
 from minmin.experiments.settings import settings
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -39,27 +40,31 @@ def run_missing(journal: Journal, wanted: list[Task], tol: float, tell: Callable
     tell(done, len(wanted))
     if not missing:
         return
-    with _one_thread_each(), _pool(len(missing)) as pool:
-        try:
-            waiting = {pool.submit(partial(race, task, tol)): task for task in missing}
-            for future in as_completed(waiting):
-                journal.add(waiting[future], future.result())
-                done += 1
-                tell(done, len(wanted))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    workers = min(len(os.sched_getaffinity(0)), len(missing))
+    # Fresh processes, so that the limit on threads holds from their first import on; a pool that is left, for
+    # whatever reason, ends them at once.
+    with _one_thread_each(), multiprocessing.get_context("spawn").Pool(workers, _live_with_parent) as pool:
+        for task, outcome in pool.imap_unordered(partial(_raced, tol), missing):
+            journal.add(task, outcome)
+            done += 1
+            tell(done, len(wanted))
 
 
-def _pool(most: int) -> ProcessPoolExecutor:
-    workers = min(len(os.sched_getaffinity(0)), most)
-    # Fresh processes, so that the limit on threads holds from their first import on.
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _ignore_interrupts)
+def _raced(tol: float, task: Task) -> tuple[Task, Outcome]:
+    return task, race(task, tol)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C is for the parent, which then lets its workers go."""
+def _live_with_parent() -> None:
+    """Leave Ctrl-C to the parent, which lets its workers go, and go by oneself should the parent be killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
 
 
 @contextmanager

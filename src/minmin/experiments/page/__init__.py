@@ -15,7 +15,7 @@ from minmin.experiments.claims import RULE, Claim
 from minmin.experiments.contestants import CONTESTANTS
 from minmin.experiments.looks import look
 from minmin.experiments.race import levels, short
-from minmin.experiments.results import shown_levels
+from minmin.experiments.results import plain, shown_levels
 from minmin.experiments.settings import GROUPS, description
 from minmin.experiments.summary import KINDS, Spread, Summary, theory_line
 
@@ -35,7 +35,7 @@ def page(
         css=folder.joinpath("page.css").read_text("utf-8"),
         script=folder.joinpath("page.js").read_text("utf-8"),
         plotly=get_plotlyjs(),
-        data=json.dumps(_data(summary), ensure_ascii=False).replace("</", "<\\/"),
+        data=json.dumps(_data(summary), ensure_ascii=False, allow_nan=False).replace("</", "<\\/"),
         tol=short(summary.tol),
         seeds=seeds,
         command=command.replace("EXPERIMENT", experiments[0] if len(experiments) == 1 else "all"),
@@ -57,6 +57,7 @@ def _group(summary: Summary, group: str, command: str) -> dict[str, Any]:
     settings = summary.group(group)
     sweep = settings[0].experiment == "scaling"
     return {
+        "sweep": sweep,
         "title": GROUPS[group],
         "text": description(group),
         "panels": (
@@ -134,8 +135,8 @@ def _sweep(summary: Summary, group: str, kind: str) -> dict[str, Any]:
         "kind": kind,
         "kappas": [setting.varied for setting in settings],
         "calls": {
-            method: [list(summary.at(setting.key, method, summary.tol, kind)) for setting in settings]
+            method: [plain(summary.at(setting.key, method, summary.tol, kind)) for setting in settings]
             for method in settings[0].methods
         },
-        "theory": theory_line(summary, group, kind),
+        "theory": [value if value < float("inf") else None for value in theory_line(summary, group, kind)],
     }

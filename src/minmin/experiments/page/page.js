@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const titles = { grad_x: "∇ₓ calls", grad_y: "∇ᵧ calls", seconds: "seconds" };
   const touch = window.matchMedia("(pointer: coarse)").matches;
-  const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud", "sendDataToCloud"] };
 
   function chosen() {
     const axis = document.querySelector("input[name=axis]:checked").value;
