@@ -6,10 +6,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from report import print_machine
-
 import minmin
 from minmin.checkpoint import Checkpoint
+from report import print_machine
 
 
 def main() -> None:

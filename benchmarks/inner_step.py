@@ -9,9 +9,9 @@ import argparse
 
 import numpy as np
 import scipy.sparse
-from report import interleaved_medians, print_machine
 
 import minmin
+from report import interleaved_medians, print_machine
 
 
 def sparse_logistic(rows: int, per_row: int, columns: int, seed: int) -> minmin.problems.GLM:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from report import print_machine
 
 import minmin
+from report import print_machine
 
 ALPHAS = (2e-6, 2e-9)
 DENSE, DRAWS = 50, 20

@@ -9,10 +9,10 @@ import argparse
 from typing import Any
 
 import numpy as np
-from report import print_machine
 
 import minmin
 from minmin.problems import GLM, Quadratic
+from report import print_machine
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "auto": ("auto", {}),

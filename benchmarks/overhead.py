@@ -10,9 +10,9 @@ import math
 from typing import Any
 
 import numpy as np
-from report import interleaved_medians, print_machine
 
 import minmin
+from report import interleaved_medians, print_machine
 
 Array = np.ndarray[Any, Any]
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from report import print_machine
 
 import minmin
+from report import print_machine
 
 sys.path.insert(0, str(Path(__file__).parent / "two_block_glm"))
 from benchmark_utils.real import load, missing

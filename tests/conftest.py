@@ -5,7 +5,9 @@ from pathlib import Path
 
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent))
+TESTS = Path(__file__).parent
+BENCHMARKS = TESTS.parent / "benchmarks"
+sys.path[:0] = [str(TESTS), str(BENCHMARKS), str(BENCHMARKS / "two_block_glm")]
 
 settings.register_profile("minmin", deadline=None, derandomize=True, max_examples=50, print_blob=False)
 settings.load_profile("minmin")

@@ -1,11 +1,6 @@
 """Against scipy's L-BFGS-B on data that lie beside the project."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import real_data
 
