@@ -23,11 +23,12 @@ def encode(tree: Any, notes: Mapping[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def decode(data: bytes, types: Iterable[type], model: Array) -> tuple[Any, dict[str, Any]]:
-    """The tree and the notes; arrays come in the library, dtype and device of ``model``."""
+def decode(data: bytes, types: Iterable[type], model: Array | None) -> tuple[Any, dict[str, Any]]:
+    """The tree and the notes; arrays come in the library, dtype and device of ``model``, or as they were in NumPy."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         manifest = json.loads(archive["manifest"].tobytes())
-        arrays = {name: like(archive[name], model) for name in archive.files if name != "manifest"}
+        stored = {name: archive[name] for name in archive.files if name != "manifest"}
+    arrays = stored if model is None else {name: like(array, model) for name, array in stored.items()}
     known = {kind.__name__: kind for kind in types}
     return _rebuilt(manifest["tree"], arrays, known), manifest["notes"]
 

@@ -299,6 +299,22 @@ class Evaluation(ABC):
     def _compute_grad_y(self) -> Vector: ...
 
 
+class Work(ABC):
+    """What a method does at one part of y for a fixed x: the half of a step that may run elsewhere.
+
+    It is described by numbers and strings alone, and so is what it tells of its memory: failures, sizes, estimates;
+    never y itself, nor anything of its size.
+    """
+
+    @abstractmethod
+    def begin(self, y: Array) -> Any:
+        """The memory of a part that starts at y: a NamedTuple."""
+
+    @abstractmethod
+    def at(self, part: Slice, memory: Any) -> tuple[Any, Evaluation]:
+        """Move y; the evaluation holds ∇ₓf at the new one."""
+
+
 class Slice(ABC):
     """y ↦ f(x, y) for a fixed x, with everything that depends on x alone already computed."""
 
@@ -320,6 +336,11 @@ class Slice(ABC):
         """The evaluation of the whole from evaluations of its :attr:`parts`."""
         (whole,) = evaluations
         return whole
+
+    def done(self, work: Work, memories: Sequence[Any]) -> tuple[tuple[Any, ...], Evaluation]:
+        """Have some work done at every part: the parts' new memories, and the joint evaluation."""
+        outcomes = [work.at(part, memory) for part, memory in zip(self.parts, memories, strict=True)]
+        return tuple(memory for memory, _ in outcomes), self.joint([evaluation for _, evaluation in outcomes])
 
     def along(self, dx: Vector) -> Direction:
         """dx with its image, for a problem that declares ``Ability.HESS_PRODUCT``, as :meth:`moved`."""

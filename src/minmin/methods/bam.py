@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from minmin.constants import BlockParameters, block_parameters
+from minmin.constants import BlockParameters, Constants, block_parameters
 from minmin.methods.base import (
     Answer,
     Method,
@@ -14,9 +14,9 @@ from minmin.methods.base import (
     require_constants,
     theory_patience,
 )
-from minmin.methods.inner import INNER_SOLVERS, InnerSolver, Subproblem
+from minmin.methods.inner import INNER_SOLVERS, Subproblem
 from minmin.methods.watch import Seen, watched
-from minmin.oracle import Evaluation, Problem, Slice
+from minmin.oracle import Evaluation, Problem, Slice, Work
 from minmin.space import Array, Vector, parts_of, square
 
 _FAILURES = 3
@@ -94,11 +94,11 @@ class Bam(Method):
         require_ability(f"inner={self.inner!r}", self._oriented(problem), INNER_SOLVERS[self.inner].needs)
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
-        inner = INNER_SOLVERS[self.inner]
         outer, cheap = (x, y) if self.outer_block(problem) == "x" else (y, x)
+        half = YHalf(self.inner, require_constants(self.name, problem))
         return BamState(
             XState(outer, outer),
-            tuple(YState(part, part, inner.init(part), 0, 0.0) for part in parts_of(cheap)),
+            tuple(half.begin(part) for part in parts_of(cheap)),
             Answer(x, y, float("inf")),
             (),
         )
@@ -107,20 +107,18 @@ class Bam(Method):
         oriented = self._oriented(problem)
         constants = oriented.constants
         assert constants is not None
-        p, inner = block_parameters(constants), INNER_SOLVERS[self.inner]
+        p = block_parameters(constants)
         x_under = extrapolate(p, state.x.x, state.x.x_bar)
-        slice_ = oriented.fix(x_under)
-        halves = [y_half(p, inner, part, y) for part, y in zip(slice_.parts, state.y, strict=True)]
-        evaluation = slice_.joint([e for _, e in halves])
+        y_states, evaluation = oriented.fix(x_under).done(YHalf(self.inner, constants), state.y)
         x_state = x_half(p, x_under, state.x, evaluation.grad_x)
         seen = watched(evaluation, constants, state.seen)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x̄, ȳ).
         gap_bound = oriented.gap_bound(evaluation) - square(evaluation.grad_x_norm) / (2.0 * constants.L_x)
         outer, cheap = x_state.x_bar, evaluation.y
         pair = (cheap, outer) if oriented is not problem else (outer, cheap)
-        exhausted = any(y.failures >= _FAILURES for y, _ in halves)
+        exhausted = any(y.failures >= _FAILURES for y in y_states)
         answer = Answer(*pair, gap_bound, oriented.gap_floor(evaluation), exhausted)
-        return BamState(x_state, tuple(y for y, _ in halves), answer, seen)
+        return BamState(x_state, y_states, answer, seen)
 
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, self._oriented(problem))
@@ -145,18 +143,29 @@ def extrapolate(p: BlockParameters, point: Vector, bar: Vector) -> Vector:
     return p.alpha * point + (1.0 - p.alpha) * bar
 
 
-def y_half(p: BlockParameters, inner: InnerSolver, slice_: Slice, state: YState) -> tuple[YState, Evaluation]:
+@dataclass(frozen=True)
+class YHalf(Work):
     """The half of a step that sees only its slice and its own y.
 
-    The returned evaluation is at (x_under, ȳ) and holds ∇ₓf there for the other half.
+    Its evaluation is at (x_under, ȳ) and holds ∇ₓf there for the other half.
     """
-    y_under = extrapolate(p, state.y, state.y_bar)
-    trial, memory = inner.solve(Subproblem(slice_, y_under, p, state.largest_gradient), state.memory)
-    y_bar, grad_y = trial.v, trial.evaluation.grad_y
-    y = (state.y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha))
-    failures = 0 if trial.accepted else state.failures + 1
-    largest_gradient = max(state.largest_gradient, trial.evaluation.grad_y_norm)
-    return YState(y, y_bar, memory, failures, largest_gradient), trial.evaluation
+
+    inner: str
+    constants: Constants
+
+    def begin(self, y: Array) -> YState:
+        return YState(y, y, INNER_SOLVERS[self.inner].init(y), 0, 0.0)
+
+    def at(self, part: Slice, memory: YState) -> tuple[YState, Evaluation]:
+        p, state = block_parameters(self.constants), memory
+        y_under = extrapolate(p, state.y, state.y_bar)
+        subproblem = Subproblem(part, y_under, p, state.largest_gradient)
+        trial, kept = INNER_SOLVERS[self.inner].solve(subproblem, state.memory)
+        y_bar, grad_y = trial.v, trial.evaluation.grad_y
+        y = (state.y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha))
+        failures = 0 if trial.accepted else state.failures + 1
+        largest_gradient = max(state.largest_gradient, trial.evaluation.grad_y_norm)
+        return YState(y, y_bar, kept, failures, largest_gradient), trial.evaluation
 
 
 def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector) -> XState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from minmin.errors import NonFiniteError
 from minmin.methods.curvature import Pairs, inverse_times, remember, softer
 from minmin.methods.descent import advance
 from minmin.methods.watch import fits_y_secant, report_y_secant
-from minmin.oracle import Ability, Evaluation, Slice
+from minmin.oracle import Ability, Evaluation, Slice, Work
 from minmin.space import Array, dot, norm, square
 
 _MOST_STEPS = 1000
@@ -31,21 +31,16 @@ class YPoint(NamedTuple):
 
 
 class YMemory(NamedTuple):
-    """What is kept of one part of y: where it is, curvature pairs of f(x, ·), the least curvature and the largest
-    gradient seen.
+    """What is kept of one part of y.
+
+    Where it is, curvature pairs of f(x, ·), the least curvature and the largest gradient seen, and how much lower y
+    could still take f.
     """
 
     y: Array
     pairs: Pairs
     softest: float
     largest_gradient: float
-
-
-class Reconstruction(NamedTuple):
-    """The outcome for one part: the evaluation, the memory, and how much lower y could still take f."""
-
-    evaluation: Evaluation
-    memory: YMemory
     gain: float
 
 
@@ -59,7 +54,7 @@ class Reconstructor(ABC):
     @abstractmethod
     def solve(
         self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None
-    ) -> Reconstruction:
+    ) -> tuple[YMemory, Evaluation]:
         """Go on until the gain left is at most ``allowed``, or a hundredth of the first one where that is None."""
 
 
@@ -78,7 +73,7 @@ class _Curved(Reconstructor):
 
     def solve(
         self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None
-    ) -> Reconstruction:
+    ) -> tuple[YMemory, Evaluation]:
         spent = 0
 
         def at(y: Array) -> YPoint:
@@ -101,7 +96,7 @@ class _Curved(Reconstructor):
         point = at(memory.y)
         size = point.evaluation.grad_y_norm
         if not math.isfinite(size):  # x went too far; whoever moved it sees it too
-            return Reconstruction(point.evaluation, memory, 0.0)
+            return memory._replace(gain=0.0), point.evaluation
         memory = memory._replace(largest_gradient=max(memory.largest_gradient, size))
         left, gain = allowed, 0.0
         while point.evaluation.grad_y_norm > 0.0:
@@ -124,7 +119,7 @@ class _Curved(Reconstructor):
             point = moved
             if stands:
                 break
-        return Reconstruction(point.evaluation, memory._replace(y=point.v), max(gain, 0.0))
+        return memory._replace(y=point.v, gain=max(gain, 0.0)), point.evaluation
 
 
 def first_step(gradient: Array, at: Array, L: float | None) -> Array:
@@ -165,7 +160,7 @@ class NagReconstructor(Reconstructor):
 
     def solve(
         self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None
-    ) -> Reconstruction:
+    ) -> tuple[YMemory, Evaluation]:
         assert constants is not None
         root = math.sqrt(constants.kappa_y)
         momentum = (root - 1.0) / (root + 1.0)
@@ -179,7 +174,7 @@ class NagReconstructor(Reconstructor):
             after = evaluation.y - evaluation.grad_y * (1.0 / constants.L_y)
             evaluation, before = slice_.at(after + momentum * (after - before)), after
             gain = square(evaluation.grad_y_norm) / (2.0 * constants.mu_y)
-        return Reconstruction(evaluation, memory._replace(y=evaluation.y, softest=constants.mu_y), gain)
+        return memory._replace(y=evaluation.y, softest=constants.mu_y, gain=gain), evaluation
 
 
 RECONSTRUCTORS: dict[str, Reconstructor] = {
@@ -187,20 +182,19 @@ RECONSTRUCTORS: dict[str, Reconstructor] = {
 }
 
 
-def reconstruct(
-    solver: Reconstructor,
-    slice_: Slice,
-    memories: Sequence[YMemory],
-    allowed: float | None,
-    constants: Constants | None,
-) -> tuple[Evaluation, tuple[YMemory, ...], float]:
-    """Every part of y at one x: the joint evaluation, the memories, and the largest gain that is left to a part."""
-    parts = [
-        solver.solve(part, memory, allowed, constants) for part, memory in zip(slice_.parts, memories, strict=True)
-    ]
-    joint = slice_.joint([part.evaluation for part in parts])
-    return joint, tuple(part.memory for part in parts), max(part.gain for part in parts)
+@dataclass(frozen=True)
+class Reconstruct(Work):
+    """Lower one part of y at one x, from where it was, or from its start where nothing is kept between two xs."""
 
+    inner: str
+    allowed: float | None
+    constants: Constants | None
+    stateless: bool
 
-def no_memory(y: Array) -> YMemory:
-    return YMemory(y, Pairs(), math.inf, 0.0)
+    def begin(self, y: Array) -> YMemory:
+        return YMemory(y, Pairs(), math.inf, 0.0, math.inf)
+
+    def at(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
+        if self.stateless:
+            memory = self.begin(0.0 * memory.y)
+        return RECONSTRUCTORS[self.inner].solve(part, memory, self.allowed, self.constants)

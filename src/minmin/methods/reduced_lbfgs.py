@@ -7,18 +7,24 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from minmin.constants import Constants, block_parameters
-from minmin.errors import NonFiniteError
+from minmin.errors import InputError, NonFiniteError, as_number
 from minmin.methods.bam import Bam, BamState
-from minmin.methods.base import Answer, Method, require_ability, require_choice, require_constants, theory_patience
+from minmin.methods.base import (
+    Answer,
+    Method,
+    require_ability,
+    require_choice,
+    require_constants,
+    require_flag,
+    theory_patience,
+)
 from minmin.methods.curvature import Pairs, inverse_times, remember, softer
 from minmin.methods.descent import advance
-from minmin.methods.reconstruct import RECONSTRUCTORS, YMemory, first_step, no_memory, reconstruct
+from minmin.methods.reconstruct import RECONSTRUCTORS, Reconstruct, YMemory, first_step
 from minmin.methods.watch import Seen, watched
 from minmin.oracle import Evaluation, Problem
 from minmin.space import Vector, dot, norm, parts_of, square
 
-_LOOSE = 0.05
-"""At first y may leave this part of what the coming step in x is expected to gain."""
 _TOO_LOOSE = 0.5
 """Where y turns out to have left more than this part of it, y is solved again, and more tightly from then on."""
 _GROWTH = 1e3
@@ -119,14 +125,24 @@ class ReducedLbfgs(Method):
         Lowers y. "newton" needs a y-Hessian, "nag" the constants.
     outer : {"x", "y"}
         The block that F is a function of: the one whose gradient is dear.
+    looseness : float
+        The part of what the coming step in x is expected to gain that y may leave, at first. Less of it costs more calls
+        of ∇ᵧ and may save some of ∇ₓ.
+    stateless : bool
+        Start y from zero at every x, with nothing remembered from the last one.
     """
 
     name: ClassVar[str] = "reduced-lbfgs"
     kept_pairs: ClassVar[int] = 30
     inner: str = "lbfgs"
     outer: str = "x"
+    looseness: float = 0.05
+    stateless: bool = False
 
     def __post_init__(self) -> None:
+        if not 0.0 < as_number(self.looseness, "looseness") < math.inf:
+            raise InputError(f"looseness = {self.looseness} must be positive and finite")
+        require_flag("stateless", self.stateless)
         require_choice("inner", self.inner, RECONSTRUCTORS)
         require_choice("outer", self.outer, ("x", "y"))
 
@@ -138,7 +154,7 @@ class ReducedLbfgs(Method):
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> ReducedState:
         outer, cheap = (x, y) if self.outer == "x" else (y, x)
-        memories = tuple(no_memory(part) for part in parts_of(cheap))
+        memories = tuple(self._reconstruct(problem, None).begin(part) for part in parts_of(cheap))
         best = Answer(outer, cheap, math.inf)
         start = ReducedState(
             x=outer,
@@ -147,7 +163,7 @@ class ReducedLbfgs(Method):
             gain=math.inf,
             pairs=Pairs(),
             softest=math.inf,
-            looseness=_LOOSE,
+            looseness=self.looseness,
             stuck=0,
             calls=0,
             first_bound=math.inf,
@@ -200,9 +216,12 @@ class ReducedLbfgs(Method):
 
     def _lowered(self, problem: Problem, state: ReducedState, allowed: float | None) -> tuple[ReducedState, Evaluation]:
         """The state at the same x with y lowered further, and ∇F(x) anew."""
-        solver = RECONSTRUCTORS[self.inner]
-        evaluation, y, gain = reconstruct(solver, problem.fix(state.x), state.y, allowed, problem.constants)
+        y, evaluation = problem.fix(state.x).done(self._reconstruct(problem, allowed), state.y)
+        gain = max(part.gain for part in y)
         return state._replace(y=y, gain=gain, gradient=(evaluation.grad_x,), calls=state.calls + 1), evaluation
+
+    def _reconstruct(self, problem: Problem, allowed: float | None) -> Reconstruct:
+        return Reconstruct(self.inner, allowed, problem.constants, self.stateless)
 
     def _moved(
         self, problem: Problem, state: ReducedState, direction: Vector, allowed: float

@@ -1,0 +1,163 @@
+"""The client's half: it holds f_i and y_i, and answers messages."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from minmin.errors import InputError, MinMinError, as_number
+from minmin.federated.messages import (
+    DescribeRequest,
+    Description,
+    LookRequest,
+    Message,
+    MessageError,
+    Refusal,
+    Reply,
+    WorkRequest,
+    decode,
+    encode,
+)
+from minmin.federated.store import Kept, MemoryStore, StateStore
+from minmin.federated.works import public_part, rebuilt
+from minmin.oracle import Ability, Evaluation, Problem, Tally
+from minmin.space import all_finite, dot, dtype_name, like, to_numpy
+from minmin.sums import Sum
+
+
+class Client:
+    """One holder of data: a problem in the shared x and a y of its own, which never leaves.
+
+    Parameters
+    ----------
+    problem : Problem
+        f_i. Its y is private.
+    weight : float
+        w_i, positive; a run divides by the sum of all, so numbers of samples will do.
+    y0 : array, optional
+        Where y_i starts, zero where not given.
+    store : StateStore, optional
+        Where y_i and the last reply are kept; in memory where not given.
+    """
+
+    def __init__(self, problem: Problem, weight: float = 1.0, *, y0: Any = None, store: StateStore | None = None):
+        if not isinstance(problem, Problem) or isinstance(problem, Sum):
+            raise InputError(f"a client's problem must be a minmin problem, but no Sum; got {type(problem).__name__}")
+        if not 0.0 < as_number(weight, "weight") < math.inf:
+            raise InputError(f"weight = {weight} must be positive and finite")
+        self.weight = float(weight)
+        self.store = MemoryStore() if store is None else store
+        _, self._start = problem.start(None, y0)
+        self._tally = Tally()
+        self._problem = problem.counted(self._tally)
+        self._newest: str | None = None
+
+    @property
+    def y(self) -> np.ndarray[Any, Any]:
+        """y_i after the newest round of the newest run, for use where the client is."""
+        kept = None if self._newest is None else self.store.load(self._newest)
+        return to_numpy(self._start if kept is None else kept.y)
+
+    def answer(self, data: bytes) -> bytes:
+        """The same as :meth:`handle` for encoded messages."""
+        try:
+            message = decode(data)
+        except MessageError:
+            return encode(Refusal("", 0, "malformed"))
+        return encode(self.handle(message))
+
+    def handle(self, message: Message) -> Message:
+        """Answer a message of the server's; whatever goes wrong is told in a word, without any of the data."""
+        try:
+            if isinstance(message, DescribeRequest):
+                return self._description(message)
+            if isinstance(message, WorkRequest):
+                return self._worked(message)
+            if isinstance(message, LookRequest):
+                return self._looked(message)
+        except MinMinError as error:
+            return Refusal(message.run, message.round, f"raised {type(error).__name__}")
+        except Exception as error:
+            return Refusal(message.run, message.round, f"raised {type(error).__name__}")
+        return Refusal(message.run, message.round, "malformed")
+
+    def _description(self, message: DescribeRequest) -> Description:
+        p = self._problem
+        abilities = int(p.abilities.value)
+        dtype = dtype_name(p.model)
+        return Description(message.run, message.round, p.d_x, p.d_y, self.weight, dtype, abilities, p.constants)
+
+    def _worked(self, request: WorkRequest) -> Message:
+        if not self._is_point(request.x):
+            return Refusal(request.run, request.round, "malformed")
+        kept = self.store.load(request.run)
+        done = 0 if kept is None else kept.round
+        if kept is not None and request.round == done:
+            return self._again(request, kept)
+        if request.round != done + 1:
+            return Refusal(request.run, request.round, "stale" if request.round <= done else f"missed round {done + 1}")
+        try:
+            work = rebuilt(request.work, request.settings)
+        except (KeyError, TypeError, ValueError):
+            return Refusal(request.run, request.round, "unknown work")
+        begun = time.perf_counter()
+        self._tally.counts.clear()
+        memory = work.begin(self._start) if kept is None else kept.memory
+        memory, evaluation = work.at(self._problem.fix(like(request.x, self._start)), memory)
+        reply = self._reply(request, evaluation, gradient=True, value=request.value, begun=begun)
+        reply = replace(reply, memory=public_part(memory))
+        if not (all_finite(reply.vector) and math.isfinite(reply.grad_y_square)):
+            return Refusal(request.run, request.round, "not finite")
+        self.store.save(request.run, _kept(request, evaluation.y, memory, reply))
+        self._newest = request.run
+        return reply
+
+    def _again(self, request: WorkRequest, kept: Kept) -> Message:
+        """A round that was answered before is answered the same, and y does not move."""
+        if request.digest != kept.request:
+            return Refusal(request.run, request.round, "another request of the same round")
+        self._newest = request.run
+        return Reply(vector=kept.vector, **json.loads(kept.reply))
+
+    def _looked(self, request: LookRequest) -> Message:
+        kept = self.store.load(request.run)
+        if not self._is_point(request.x):
+            return Refusal(request.run, request.round, "malformed")
+        begun = time.perf_counter()
+        self._tally.counts.clear()
+        y = self._start if kept is None else like(kept.y, self._start)
+        evaluation = self._problem.fix(like(request.x, self._start)).at(y)
+        return self._reply(request, evaluation, gradient=request.gradient, value=True, begun=begun)
+
+    def _is_point(self, x: Any) -> bool:
+        return isinstance(x, np.ndarray) and x.shape == (self._problem.d_x,) and all_finite(x)
+
+    def _reply(self, request: Message, evaluation: Evaluation, *, gradient: bool, value: bool, begun: float) -> Reply:
+        has_value = value and Ability.VALUE in self._problem.abilities
+        told = float(evaluation.value) if has_value else None
+        vector = to_numpy(evaluation.grad_x) if gradient else np.zeros(0)
+        slope = evaluation.grad_y if gradient else None
+        calls = dict(self._tally.counts)
+        return Reply(
+            request.run,
+            request.round,
+            vector=vector,
+            value=told,
+            grad_y_square=0.0 if slope is None else dot(slope, slope),
+            y_square=dot(evaluation.y, evaluation.y),
+            other_terms=evaluation._other_terms() if gradient else 0.0,
+            eps=evaluation.eps,
+            memory={},
+            calls=calls,
+            seconds=time.perf_counter() - begun,
+        )
+
+
+def _kept(request: WorkRequest, y: Any, memory: Any, reply: Reply) -> Kept:
+    told = {name: value for name, value in asdict(reply).items() if name != "vector"}
+    return Kept(request.round, y, memory, request.digest, json.dumps(told), reply.vector)

@@ -1,0 +1,260 @@
+"""The server's half: a Sum whose terms are far away. Methods run on it as on any other problem."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from minmin.constants import Constants
+from minmin.errors import InputError
+from minmin.federated.engines import Engine
+from minmin.federated.messages import (
+    DescribeRequest,
+    Description,
+    LookRequest,
+    Message,
+    Refusal,
+    Reply,
+    WorkRequest,
+    encode,
+    encoded_size,
+)
+from minmin.federated.works import described
+from minmin.oracle import UNCOUNTED, Ability, Evaluation, Problem, Slice, Tally, Work, start_array, zeros
+from minmin.space import Array, Blocks, Vector, all_finite
+from minmin.stops import RunEnded
+from minmin.sums import combined_constants
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How long clients are waited for, and how often they are asked again.
+
+    Attributes
+    ----------
+    timeout : float or None
+        Seconds for one answer; None waits for ever.
+    retries : int
+        How often a client that fails to answer well is asked again before the run is given up.
+    """
+
+    timeout: float | None
+    retries: int
+
+
+@dataclass
+class Traffic:
+    """What a run has sent and received, and how long every client has worked."""
+
+    bytes_down: int
+    bytes_up: int
+    client_seconds: list[float]
+
+
+class Federation(Problem):
+    """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i) where only x is here.
+
+    To a method it is a :class:`minmin.Sum`: y's parts are empty arrays, since they stay with the clients, and work on
+    them is sent there. One joint ∇ₓ is one round.
+    """
+
+    def __init__(self, engine: Engine, count: int, run: str, policy: Policy, *, values: bool):
+        self._engine = engine
+        self._policy = policy
+        self.run = run
+        self.rounds = 0
+        self.traffic = Traffic(0, 0, [0.0] * count)
+        self._values = values
+        self._newest: tuple[Any, list[Reply]] | None = None
+        found = self._gather(DescribeRequest(run, 0), count, Description)
+        self.d_x, self.d_y = found[0].d_x, sum(description.d_y for description in found)
+        for number, description in enumerate(found):
+            if description.d_x != self.d_x:
+                raise InputError(f"client {number} has d_x = {description.d_x}, the first has {self.d_x}; x is shared")
+        total = sum(description.weight for description in found)
+        self.weights = tuple(description.weight / total for description in found)
+        abilities = [Ability(description.abilities) for description in found]
+        shared = Ability.VALUE | Ability.HESS_YY
+        for ability in abilities:
+            shared &= ability
+        self.told_values = Ability.VALUE in shared
+        self.abilities = shared if values else shared & ~Ability.VALUE
+        self._constants = combined_constants(self.weights, [description.constants for description in found])
+        self._model = np.zeros(0, dtype=found[0].dtype)
+
+    @property
+    def constants(self) -> Constants | None:
+        return self._constants
+
+    @property
+    def model(self) -> Array:
+        return self._model
+
+    def identity(self) -> Iterable[Any]:
+        return [*super().identity(), *self.weights]
+
+    def counted(self, tally: Tally) -> _CountedFederation:
+        return _CountedFederation(self, tally)
+
+    def fix(self, x: Vector) -> Slice:
+        return _RemoteSlice(self, x, UNCOUNTED)
+
+    def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
+        x = zeros(self.d_x, self._model) if x0 is None else start_array(x0, self.d_x, "x0", self._model)
+        return x, self.unseen_y
+
+    @property
+    def unseen_y(self) -> Blocks:
+        """y as the server sees it: nothing."""
+        return Blocks([self._model] * len(self.weights), self.weights)
+
+    def work(self, x: Array, work: Work) -> list[Reply]:
+        """One round: every client does its work at x."""
+        self.rounds += 1
+        name, settings = described(work)
+        request = WorkRequest(self.run, self.rounds, x, name, settings, self._values, "")
+        request = replace(request, digest=hashlib.sha256(encode(request)).hexdigest())
+        replies = self._gather(request, len(self.weights), Reply)
+        self._newest = x, replies
+        return replies
+
+    def look(self, x: Array, *, gradient: bool = False) -> list[Reply]:
+        """f, and its gradients where wanted, at x and the y_i of now; no round, and nothing moves."""
+        if not gradient and self._newest is not None and self._newest[0] is x:
+            return self._newest[1]
+        return self._gather(LookRequest(self.run, self.rounds, x, gradient), len(self.weights), Reply)
+
+    def _gather[Answer: Message](self, request: Message, count: int, kind: type[Answer]) -> list[Answer]:
+        """Ask all clients, and those that failed to answer well again, as often as the policy allows."""
+        found: dict[int, Answer] = {}
+        faults: dict[int, str] = {}
+        size = encoded_size(request)
+        for _ in range(self._policy.retries + 1):
+            asked = [number for number in range(count) if number not in found]
+            replies = self._engine.exchange(dict.fromkeys(asked, request), self._policy.timeout)
+            self.traffic.bytes_down += size * len(asked)
+            for number in asked:
+                reply = replies.get(number)
+                fault = self._fault(request, reply, kind)
+                if fault is None:
+                    assert isinstance(reply, kind)
+                    found[number] = reply
+                    self.traffic.bytes_up += encoded_size(reply)
+                    if isinstance(reply, Reply):
+                        self.traffic.client_seconds[number] += reply.seconds
+                else:
+                    faults[number] = fault
+            if len(found) == count:
+                return [found[number] for number in range(count)]
+        number = min(number for number in range(count) if number not in found)
+        tries = self._policy.retries + 1
+        raise RunEnded(
+            "interrupted",
+            f"client {number} {faults[number]} in round {request.round}, asked {tries} time{'s' * (tries > 1)}",
+        )
+
+    def _fault(self, request: Message, reply: Message | None, kind: type[Message]) -> str | None:
+        """What is wrong with an answer, in words that follow "client 3"."""
+        if reply is None:
+            return "did not answer in time"
+        if isinstance(reply, Refusal):
+            return f"refused ({reply.reason})"
+        if not isinstance(reply, kind):
+            return "answered something else"
+        if (reply.run, reply.round) != (request.run, request.round):
+            return f"answered round {reply.round} of run {reply.run!r}"
+        if not isinstance(reply, Reply):
+            return None
+        wants_vector = isinstance(request, WorkRequest) or (isinstance(request, LookRequest) and request.gradient)
+        if wants_vector and reply.vector.shape != (self.d_x,):
+            return f"sent a vector of shape {reply.vector.shape}"
+        numbers = [reply.grad_y_square, reply.y_square, reply.other_terms, reply.eps, reply.seconds]
+        wants_value = self.told_values and (isinstance(request, LookRequest) or self._values)
+        if not all_finite(reply.vector) or not all(math.isfinite(number) for number in numbers):
+            return "sent NaN or infinity"
+        if wants_value and (reply.value is None or not math.isfinite(reply.value)):
+            return "sent no finite value"
+        return None
+
+
+class _CountedFederation(Federation):
+    """The same federation, reporting to a tally."""
+
+    def __init__(self, original: Federation, tally: Tally):
+        self.__dict__.update(original.__dict__)
+        self._original = original
+        self._tally = tally
+
+    def fix(self, x: Vector) -> Slice:
+        return _RemoteSlice(self._original, x, self._tally)
+
+
+class _RemoteSlice(Slice):
+    __slots__ = ("_federation", "_tally")
+
+    def __init__(self, federation: Federation, x: Vector, tally: Tally):
+        super().__init__(x)
+        self._federation = federation
+        self._tally = tally
+
+    def done(self, work: Work, memories: Sequence[Any]) -> tuple[tuple[Any, ...], Evaluation]:
+        """A round: refused before anything is sent where the budget is spent."""
+        self._tally.add("grad_x")
+        replies = self._federation.work(self.x, work)
+        for reply in replies:
+            for kind, count in reply.calls.items():
+                if kind not in ("grad_x", "value"):
+                    for _ in range(count):
+                        self._tally.add(kind)
+        unseen = self._federation.unseen_y
+        told = tuple(
+            work.begin(part)._replace(**reply.memory) for part, reply in zip(unseen.parts, replies, strict=True)
+        )
+        return told, _RemoteEvaluation(self.x, self._federation, replies)
+
+    def at(self, y: Blocks) -> Evaluation:
+        self._tally.add("value")
+        return _RemoteEvaluation(self.x, self._federation, self._federation.look(self.x))
+
+
+class _RemoteEvaluation(Evaluation):
+    """f at x and at y_i that only the clients see, from what they told."""
+
+    __slots__ = ("_replies", "_weights")
+
+    def __init__(self, x: Vector, federation: Federation, replies: Sequence[Reply]):
+        super().__init__(x, federation.unseen_y, UNCOUNTED)
+        self._weights = federation.weights
+        self._replies = replies
+
+    @property
+    def grad_y_norm(self) -> float:
+        return math.sqrt(sum(w * r.grad_y_square for w, r in zip(self._weights, self._replies, strict=True)))
+
+    @property
+    def y_norm(self) -> float:
+        return math.sqrt(sum(w * r.y_square for w, r in zip(self._weights, self._replies, strict=True)))
+
+    @property
+    def eps(self) -> float:
+        return max(reply.eps for reply in self._replies)
+
+    def _other_terms(self) -> float:
+        return math.sqrt(sum(w * r.other_terms**2 for w, r in zip(self._weights, self._replies, strict=True)))
+
+    def _compute_value(self) -> float:
+        return sum(w * (r.value or 0.0) for w, r in zip(self._weights, self._replies, strict=True))
+
+    def _compute_grad_x(self) -> Vector:
+        total = self._weights[0] * self._replies[0].vector
+        for w, reply in zip(self._weights[1:], self._replies[1:], strict=True):
+            total = total + w * reply.vector
+        return total
+
+    def _compute_grad_y(self) -> Vector:
+        raise TypeError("∇ᵧf stays with the clients")
