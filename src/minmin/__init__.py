@@ -1,6 +1,6 @@
 """Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the optimum you are."""
 
-from minmin import datasets, methods, problems
+from minmin import datasets, federated, methods, problems
 from minmin.checking import Finding, Report, check
 from minmin.constants import Constants
 from minmin.errors import (
@@ -39,6 +39,7 @@ __all__ = [
     "UserCodeError",
     "check",
     "datasets",
+    "federated",
     "methods",
     "minimize",
     "problems",

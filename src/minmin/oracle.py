@@ -210,6 +210,16 @@ class Evaluation(ABC):
         return self._grad_y_norm
 
     @property
+    def y_norm(self) -> float:
+        """|y|."""
+        return norm(self.y)
+
+    @property
+    def shows_y(self) -> bool:
+        """Whether y and ∇ᵧf are here; in a federation only their norms are."""
+        return True
+
+    @property
     def eps(self) -> float:
         """The precision in which the answers were computed."""
         return machine_eps(self.x)
@@ -217,7 +227,7 @@ class Evaluation(ABC):
     def gradient_noise(self, constants: Constants, x_norm: float | None = None) -> tuple[float, float]:
         """How large rounding errors in both gradients are expected to be; ``x_norm`` is |x|, where it is known."""
         if self._noise is None:
-            norms = norm(self.x) if x_norm is None else x_norm, norm(self.y)
+            norms = norm(self.x) if x_norm is None else x_norm, self.y_norm
             self._noise = constants.gradient_rounding(self.eps, *norms, self._other_terms())
         return self._noise
 
@@ -365,6 +375,8 @@ class Problem(ABC):
     d_x: int
     d_y: int
     abilities: Ability
+    y_elsewhere: bool = False
+    """Whether y stays with those who hold it, so that only its newest value can be had."""
     _tally: Tally = UNCOUNTED
     _twin: Problem | None = None
     _given: Constants | None = None
@@ -378,6 +390,10 @@ class Problem(ABC):
     @abstractmethod
     def constants(self) -> Constants | None:
         """Smoothness and strong convexity, or None where nothing is known."""
+
+    def constants_where(self, cost_ratio: float) -> Constants | None:
+        """Valid constants that suit a ∇ₓ which costs so many times what ∇ᵧ costs; the usual ones where not computed."""
+        return self.constants
 
     @abstractmethod
     def fix(self, x: Vector) -> Slice:
@@ -456,6 +472,10 @@ class Problem(ABC):
     def identity(self) -> Iterable[Any]:
         """Arrays, numbers and strings that tell this problem from others, for checkpoints."""
         return [self.d_x, self.d_y, repr(self._given)]
+
+    def meters(self) -> dict[str, Any]:
+        """What the history shall show beside calls, values and time: numbers, or tuples of them, by name."""
+        return {}
 
     def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
         """Check a user's start and complete it with zeros; the answer shares no memory with it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -52,52 +53,56 @@ class History:
     about one record for every 1 % more of them, so that looking stays cheap however long a run lasts.
     """
 
-    columns = _COLUMNS
+    def __init__(self, meters: Iterable[str] = ()) -> None:
+        self.columns = (*_COLUMNS, *meters)
+        self._rows: list[tuple[Any, ...]] = []
 
-    def __init__(self) -> None:
-        self._rows: list[tuple[float, ...]] = []
+    def append(self, record: Record, meters: Iterable[Any] = ()) -> None:
+        self._rows.append((*record[:5], *meters))
 
-    def append(self, record: Record) -> None:
-        self._rows.append(tuple(record[:5]))
-
-    def rows(self) -> tuple[tuple[float, ...], ...]:
+    def rows(self) -> tuple[tuple[Any, ...], ...]:
         """The records so far, for a checkpoint."""
         return tuple(self._rows)
 
-    def restore(self, rows: tuple[tuple[float, ...], ...]) -> None:
+    def restore(self, rows: tuple[tuple[Any, ...], ...]) -> None:
         """Go on from records of a checkpoint."""
         self._rows = list(rows)
 
-    def finish(self, record: Record) -> None:
+    def finish(self, record: Record, meters: Iterable[Any] = ()) -> None:
         """Make this the last record, unless the last one says the same but for the time."""
         if not self._rows or self._rows[-1][:4] != tuple(record[:4]):
-            self.append(record)
+            self.append(record, meters)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __getitem__(self, column: str) -> np.ndarray[Any, Any]:
-        if column not in _COLUMNS:
-            raise KeyError(f"no column {column!r}; the columns are {', '.join(_COLUMNS)}")
-        index = _COLUMNS.index(column)
+        if column not in self.columns:
+            raise KeyError(f"no column {column!r}; the columns are {', '.join(self.columns)}")
+        index = self.columns.index(column)
         dtype = np.int64 if column.startswith("grad") else np.float64
         return np.array([row[index] for row in self._rows], dtype=dtype)
 
     def __getattr__(self, name: str) -> np.ndarray[Any, Any]:
-        if name in _COLUMNS:
+        if name in self.__dict__.get("columns", ()):
             return self[name]
         raise AttributeError(f"History has no attribute {name!r}; its columns are {', '.join(_COLUMNS)}")
 
     def __repr__(self) -> str:
-        return f"History of {len(self)} records: {', '.join(_COLUMNS)}"
+        return f"History of {len(self)} records: {', '.join(self.columns)}"
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The columns as a data frame (needs pandas)."""
+        """The columns as a data frame (needs pandas); one that has several numbers a record becomes several."""
         try:
             import pandas
         except ImportError as error:
             raise UnsupportedError("to_pandas() needs pandas: pip install 'minmin[pandas]'") from error
-        return pandas.DataFrame({column: self[column] for column in _COLUMNS})
+        flat: dict[str, np.ndarray[Any, Any]] = {}
+        for column in self.columns:
+            values = self[column]
+            several = {f"{column}_{i}": values[:, i] for i in range(values.shape[1])} if values.ndim > 1 else {}
+            flat |= several or {column: values}
+        return pandas.DataFrame(flat)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from minmin.oracle import Ability, Problem, Tally
 from minmin.progress import Progress
 from minmin.result import History, Record, Result, Status
 from minmin.space import dtype_name, first_array, norm, own_copy, square
-from minmin.stops import BudgetedTally, BudgetSpent, Clock, Stops
+from minmin.stops import BudgetedTally, Clock, RunEnded, Stops
 
 _VALUE_PRECISION = 1e-5
 """Values of f may come from single precision, whatever the dtype of x and y."""
@@ -69,7 +69,7 @@ class Run:
         self.looks_always = stops.target_value is not None or callback is not None or progress is not None
         self.monitor_tally = Tally()
         self.monitored = problem.counted(self.monitor_tally)
-        self.history = History()
+        self.history = History(problem.meters())
         self.steps = 0
         self.worst_bound, self.worst_bound_before = 0.0, math.inf
         self.lower_bound, self.lowest_value = -math.inf, math.inf
@@ -81,7 +81,13 @@ class Run:
         # What overflows is reported by name, so NumPy need not warn of it.
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                return self._result(self._iterate_and_save(x, y))
+                end = self._iterate_and_save(x, y)
+                try:
+                    return self._result(end)
+                except RunEnded:  # whoever ended the run cannot be asked any more either
+                    if self.seen is None:
+                        raise
+                    return self._made_of(self.seen, end)
             except MinMinError as error:
                 if self.seen is not None:
                     error.result = self._last_finite_result(self.seen, _End("interrupted", str(error)))
@@ -111,8 +117,8 @@ class Run:
                 self.answer = state.answer
                 end = self._after_step()
                 self._keep(state)
-        except BudgetSpent as spent:
-            return _End("budget", str(spent))
+        except RunEnded as ended:
+            return _End(ended.status, str(ended))
         except KeyboardInterrupt:
             return _End("interrupted", "interrupted from the keyboard")
         return end
@@ -221,7 +227,7 @@ class Run:
         """Record the answer through the uncounted problem, and ask whoever wants to see it."""
         record = self._record(self.answer)
         if self._is_recorded():
-            self.history.append(record)
+            self.history.append(record, self.original.meters().values())
         self._check_certificate(record)
         if self.progress is not None:
             self.progress.show(record)
@@ -276,7 +282,8 @@ class Run:
 
     def _result(self, end: _End) -> Result:
         """A converged run hands back its newest answer, any other the one with the lowest bound."""
-        answer = self.answer if end.status == "converged" else self.best
+        newest = end.status == "converged" or self.original.y_elsewhere
+        answer = self.answer if newest else self.best
         record = self.seen
         if record is None or record.x is not answer.x or record.y is not answer.y:
             record = self._record(answer)
@@ -285,7 +292,7 @@ class Run:
     def _made_of(self, record: Record, end: _End) -> Result:
         seconds = self.clock.elapsed()
         record = record._replace(grad_x=self.tally["grad_x"], grad_y=self.tally["grad_y"], seconds=seconds)
-        self.history.finish(record)
+        self.history.finish(record, self.original.meters().values())
         if self.progress is not None:
             self.progress.show(record, last=True)
         return Result(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from minmin.errors import InputError, as_count, as_number
 from minmin.oracle import Tally
+from minmin.result import Status
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,12 @@ class Clock:
             self._start += time.perf_counter() - before
 
 
-class BudgetSpent(Exception):  # noqa: N818 - a signal between two layers, never seen by a user
-    """Raised in the middle of a step, before the call that would exceed a budget."""
+class RunEnded(Exception):  # noqa: N818 - a signal between two layers, never seen by a user
+    """Raised in the middle of a step where a run cannot, or shall not, go on."""
+
+    def __init__(self, status: Status, message: str):
+        super().__init__(message)
+        self.status = status
 
 
 class BudgetedTally(Tally):
@@ -72,7 +77,7 @@ class BudgetedTally(Tally):
     def add(self, kind: str) -> None:
         limit = self._limits.get(kind)
         if limit is not None and self[kind] >= limit:
-            raise BudgetSpent(f"max_{kind} = {limit} calls are spent")
+            raise RunEnded("budget", f"max_{kind} = {limit} calls are spent")
         if self._seconds is not None and self._clock.elapsed() >= self._seconds:
-            raise BudgetSpent(f"max_seconds = {self._seconds:g} are spent")
+            raise RunEnded("budget", f"max_seconds = {self._seconds:g} are spent")
         super().add(kind)

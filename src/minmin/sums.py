@@ -12,6 +12,9 @@ from minmin.errors import InputError, as_number
 from minmin.oracle import Ability, Direction, Evaluation, Problem, Slice, Tally, checked_constants
 from minmin.space import Array, Blocks, Vector, first_array
 
+JOINTLY_EXPENSIVE = 100.0
+"""A joint ∇ₓ takes all terms, or a round of communication; it is taken to cost so many times a term's own ∇ᵧ."""
+
 _COUNTED_JOINTLY = {"grad_x": None, "value": None, "hess_product": None}
 _COUNTED_BY_TERMS = {"grad_y": None}
 
@@ -56,17 +59,7 @@ class Sum(Problem):
         self._found = {}
 
     def _combined_constants(self) -> Constants | None:
-        found = [term.constants for term in self.terms]
-        known = [c for c in found if c is not None]
-        if len(known) < len(found):
-            return None
-        return Constants(
-            L_x=sum(w * c.L_x for w, c in zip(self.weights, known, strict=True)),
-            L_y=max(c.L_y for c in known),
-            mu_x=sum(w * c.mu_x for w, c in zip(self.weights, known, strict=True)),
-            mu_y=min(c.mu_y for c in known),
-            source=max((c.source for c in known), key=["proved", "given", "estimated"].index),
-        )
+        return combined_constants(self.weights, [term.constants_where(JOINTLY_EXPENSIVE) for term in self.terms])
 
     @property
     def constants(self) -> Constants | None:
@@ -108,6 +101,20 @@ class Sum(Problem):
             except InputError as error:
                 raise InputError(f"term {i}: {error}") from None
         return Blocks(parts, self.weights)
+
+
+def combined_constants(weights: Sequence[float], found: Sequence[Constants | None]) -> Constants | None:
+    """Of a sum, from its terms': the weighted means in x, the worst in y; None where one is unknown."""
+    known = [c for c in found if c is not None]
+    if len(known) < len(found):
+        return None
+    return Constants(
+        L_x=sum(w * c.L_x for w, c in zip(weights, known, strict=True)),
+        L_y=max(c.L_y for c in known),
+        mu_x=sum(w * c.mu_x for w, c in zip(weights, known, strict=True)),
+        mu_y=min(c.mu_y for c in known),
+        source=max((c.source for c in known), key=["proved", "given", "estimated"].index),
+    )
 
 
 def _checked_terms(terms: Any) -> tuple[Problem, ...]:

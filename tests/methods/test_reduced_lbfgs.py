@@ -7,7 +7,7 @@ import pytest
 
 import minmin
 from minmin.constants import Constants, block_parameters
-from minmin.methods import ReducedLbfgs, reduced_lbfgs
+from minmin.methods import ReducedLbfgs
 from minmin.problems import GLM, Function, Quadratic
 from reference import ExactQuadratic, as_function, glm_minimum, random_glm, random_quadratic
 

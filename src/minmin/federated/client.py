@@ -27,7 +27,7 @@ from minmin.federated.store import Kept, MemoryStore, StateStore
 from minmin.federated.works import public_part, rebuilt
 from minmin.oracle import Ability, Evaluation, Problem, Tally
 from minmin.space import all_finite, dot, dtype_name, like, to_numpy
-from minmin.sums import Sum
+from minmin.sums import JOINTLY_EXPENSIVE, Sum
 
 
 class Client:
@@ -90,7 +90,16 @@ class Client:
         p = self._problem
         abilities = int(p.abilities.value)
         dtype = dtype_name(p.model)
-        return Description(message.run, message.round, p.d_x, p.d_y, self.weight, dtype, abilities, p.constants)
+        return Description(
+            message.run,
+            message.round,
+            p.d_x,
+            p.d_y,
+            self.weight,
+            dtype,
+            abilities,
+            p.constants_where(JOINTLY_EXPENSIVE),
+        )
 
     def _worked(self, request: WorkRequest) -> Message:
         if not self._is_point(request.x):

@@ -34,8 +34,8 @@ class Message:
 class WorkRequest(Message):
     """Server to client: do this work at x, and tell ∇ₓf_i where it ends.
 
-    ``work`` is the name of a kind of work, ``settings`` its numbers and strings; ``value`` asks for f_i as well. ``digest``
-    is of all that: a round that is asked for again must be the same.
+    ``work`` is the name of a kind of work, ``settings`` its numbers and strings; ``value`` asks for f_i as well.
+    ``digest`` is of all that: a round that is asked for again must be the same.
     """
 
     kind = "work"
@@ -123,7 +123,7 @@ _KINDS: dict[str, type[Message]] = {
 
 
 def encode(message: Message) -> bytes:
-    """A magic line, the length of a JSON header, the header, and the arrays' bytes, little-endian, in the header's order."""
+    """A magic line, the length of a JSON header, the header, and the arrays' bytes, little-endian, in its order."""
     header, arrays = _header(message)
     return b"".join([_MAGIC, _LENGTH.pack(len(header)), header, *(array.tobytes() for array in arrays)])
 

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from minmin.oracle import UNCOUNTED, Ability, Evaluation, Problem, Slice, Tally,
 from minmin.space import Array, Blocks, Vector, all_finite
 from minmin.stops import RunEnded
 from minmin.sums import combined_constants
+
+AnswerType = TypeVar("AnswerType", bound=Message)
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,16 @@ class Traffic:
     client_seconds: list[float]
 
 
+class RoundLog(Protocol):
+    """Keeps the replies of rounds until the step that asked for them is finished and kept."""
+
+    def replies(self, round_: int, digest: str) -> list[Reply] | None:
+        """What came back for this very request, if that is known."""
+
+    def note(self, round_: int, digest: str, replies: list[Reply]) -> None:
+        """Keep what came back."""
+
+
 class Federation(Problem):
     """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i) where only x is here.
 
@@ -63,11 +75,14 @@ class Federation(Problem):
     them is sent there. One joint ∇ₓ is one round.
     """
 
+    y_elsewhere = True
+
     def __init__(self, engine: Engine, count: int, run: str, policy: Policy, *, values: bool):
         self._engine = engine
         self._policy = policy
         self.run = run
         self.rounds = 0
+        self.log: RoundLog | None = None
         self.traffic = Traffic(0, 0, [0.0] * count)
         self._values = values
         self._newest: tuple[Any, list[Reply]] | None = None
@@ -114,14 +129,29 @@ class Federation(Problem):
         return Blocks([self._model] * len(self.weights), self.weights)
 
     def work(self, x: Array, work: Work) -> list[Reply]:
-        """One round: every client does its work at x."""
+        """One round: every client does its work at x.
+
+        A round that a server before this one finished, but for its step, is not asked for again.
+        """
         self.rounds += 1
         name, settings = described(work)
         request = WorkRequest(self.run, self.rounds, x, name, settings, self._values, "")
         request = replace(request, digest=hashlib.sha256(encode(request)).hexdigest())
-        replies = self._gather(request, len(self.weights), Reply)
+        replies = self.log.replies(self.rounds, request.digest) if self.log is not None else None
+        if replies is None:
+            replies = self._gather(request, len(self.weights), Reply)
+            if self.log is not None:
+                self.log.note(self.rounds, request.digest, replies)
         self._newest = x, replies
         return replies
+
+    def meters(self) -> dict[str, Any]:
+        traffic = self.traffic
+        return {
+            "bytes_up": traffic.bytes_up,
+            "bytes_down": traffic.bytes_down,
+            "client_seconds": tuple(traffic.client_seconds),
+        }
 
     def look(self, x: Array, *, gradient: bool = False) -> list[Reply]:
         """f, and its gradients where wanted, at x and the y_i of now; no round, and nothing moves."""
@@ -129,9 +159,13 @@ class Federation(Problem):
             return self._newest[1]
         return self._gather(LookRequest(self.run, self.rounds, x, gradient), len(self.weights), Reply)
 
-    def _gather[Answer: Message](self, request: Message, count: int, kind: type[Answer]) -> list[Answer]:
+    def bound_of(self, x: Array, replies: Sequence[Reply]) -> float:
+        """The bound at x and the y_i of now, from what a look with gradients told."""
+        return self.convexity_bound(_RemoteEvaluation(x, self, replies))
+
+    def _gather(self, request: Message, count: int, kind: type[AnswerType]) -> list[AnswerType]:
         """Ask all clients, and those that failed to answer well again, as often as the policy allows."""
-        found: dict[int, Answer] = {}
+        found: dict[int, AnswerType] = {}
         faults: dict[int, str] = {}
         size = encoded_size(request)
         for _ in range(self._policy.retries + 1):
@@ -258,3 +292,7 @@ class _RemoteEvaluation(Evaluation):
 
     def _compute_grad_y(self) -> Vector:
         raise TypeError("∇ᵧf stays with the clients")
+
+    @property
+    def shows_y(self) -> bool:
+        return False

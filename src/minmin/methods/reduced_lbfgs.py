@@ -126,8 +126,8 @@ class ReducedLbfgs(Method):
     outer : {"x", "y"}
         The block that F is a function of: the one whose gradient is dear.
     looseness : float
-        The part of what the coming step in x is expected to gain that y may leave, at first. Less of it costs more calls
-        of ∇ᵧ and may save some of ∇ₓ.
+        The part of what the coming step in x is expected to gain that y may leave, at first. Less of it costs more
+        calls of ∇ᵧ and may save some of ∇ₓ.
     stateless : bool
         Start y from zero at every x, with nothing remembered from the last one.
     """

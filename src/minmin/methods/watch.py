@@ -44,6 +44,8 @@ class Seen(NamedTuple):
 
 def watched(evaluation: Evaluation, constants: Constants, before: tuple[Seen, ...]) -> tuple[Seen, ...]:
     """What is kept of a point where both gradients are known, once it fits what was kept of the one before."""
+    if not evaluation.shows_y:
+        return ()
     new = Seen.of(evaluation, constants, before)
     for old in before:
         check_secant(constants, old, new)

@@ -30,6 +30,7 @@ from minmin.problems.duality import Ahead, duality_certificate
 from minmin.problems.losses import LOSSES
 from minmin.problems.spectrum import (
     EXACT_UP_TO,
+    EXPENSIVE,
     cheapest,
     convexity_frontier,
     gram,
@@ -103,12 +104,16 @@ class GLM(Problem):
         known: Constants = self._once("constants", self._proved_constants)
         return known
 
-    def _proved_constants(self) -> Constants:
+    def constants_where(self, cost_ratio: float) -> Constants:
+        return self._given if self._given is not None else self._proved_constants(cost_ratio)
+
+    def _proved_constants(self, cost_ratio: float = EXPENSIVE) -> Constants:
         if isinstance(self._origin, GLM):
-            return self._origin.constants
+            return self._origin.constants_where(cost_ratio)
         if math.isinf(self.loss.max_curvature):
             return Constants(math.inf, math.inf, self.alpha_x, self.alpha_y, "proved")
-        L_x, L_y, mu_x, mu_y = cheapest(*self._valid_pairs())
+        smoothness, convexity = self._once("valid pairs", self._valid_pairs)
+        L_x, L_y, mu_x, mu_y = cheapest(smoothness, convexity, cost_ratio)
         return Constants(L_x, L_y, mu_x, mu_y, "proved")
 
     def _valid_pairs(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:

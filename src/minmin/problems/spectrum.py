@@ -15,7 +15,7 @@ Matrix = np.ndarray[Any, Any]
 EXACT_UP_TO = 1500
 """Up to this size eigenvalues are computed exactly, above it by Lanczos with a margin."""
 
-_EXPENSIVE = 10.0
+EXPENSIVE = 10.0
 """How much dearer ∇ₓ is taken to be than ∇ᵧ where constants are traded against each other."""
 
 
@@ -76,17 +76,19 @@ def least_of(symmetric: Matrix) -> float:
     return float(scipy.linalg.eigvalsh(symmetric, subset_by_index=[0, 0])[0])
 
 
-def guessed_cost(kappa_x: float, kappa_y: float) -> float:
+def guessed_cost(kappa_x: float, kappa_y: float, cost_ratio: float) -> float:
     """BAM's cost up to a factor, by the paper's bounds: √κ_x of ∇ₓ and max(√κ_x, √κ_y) of ∇ᵧ."""
-    return _EXPENSIVE * math.sqrt(kappa_x) + math.sqrt(max(kappa_x, kappa_y))
+    return cost_ratio * math.sqrt(kappa_x) + math.sqrt(max(kappa_x, kappa_y))
 
 
-def cheapest(pairs_L: Iterable[tuple[float, float]], pairs_mu: Iterable[tuple[float, float]]) -> tuple[float, ...]:
+def cheapest(
+    pairs_L: Iterable[tuple[float, float]], pairs_mu: Iterable[tuple[float, float]], cost_ratio: float = EXPENSIVE
+) -> tuple[float, ...]:
     """Of valid (L_x, L_y) and (mu_x, mu_y) the choice with the lowest guessed cost."""
     uppers, lowers = list(pairs_L), list(pairs_mu)
     return min(
         ((*L, *mu) for L in uppers for mu in lowers),
-        key=lambda c: guessed_cost(_ratio(c[0], c[2]), _ratio(c[1], c[3])),
+        key=lambda c: guessed_cost(_ratio(c[0], c[2]), _ratio(c[1], c[3]), cost_ratio),
     )
 
 

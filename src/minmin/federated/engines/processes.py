@@ -54,9 +54,8 @@ class ProcessEngine(Engine):
             ready = wait(list(waiting), left)
             if not ready:
                 break
-            for connection in ready:
-                assert isinstance(connection, Connection)
-                number = waiting.pop(connection)
+            for number in [waiting.pop(connection) for connection in list(waiting) if connection in ready]:
+                connection = self._running[number][1]
                 with contextlib.suppress(EOFError, OSError, MessageError):
                     replies[number] = decode(connection.recv_bytes())
         for number in waiting.values():

@@ -1,0 +1,8 @@
+"""One shared x, private y_i: minimise over clients whose data and y_i never leave them."""
+
+from minmin.federated.client import Client
+from minmin.federated.engines import Engine, LocalEngine, ProcessEngine
+from minmin.federated.run import run
+from minmin.federated.store import FolderStore, MemoryStore, StateStore
+
+__all__ = ["Client", "Engine", "FolderStore", "LocalEngine", "MemoryStore", "ProcessEngine", "StateStore", "run"]
