@@ -324,6 +324,10 @@ class Work(ABC):
     def at(self, part: Slice, memory: Any) -> tuple[Any, Evaluation]:
         """Move y; the evaluation holds ∇ₓf at the new one."""
 
+    def done_by(self, problem: Problem, x: Vector, memory: Any) -> tuple[Any, Evaluation]:
+        """The same by whoever holds the whole problem of that part."""
+        return self.at(problem.fix(x), memory)
+
 
 class Slice(ABC):
     """y ↦ f(x, y) for a fixed x, with everything that depends on x alone already computed."""
@@ -375,6 +379,8 @@ class Problem(ABC):
     d_x: int
     d_y: int
     abilities: Ability
+    takes_rounds: bool = False
+    """Whether ∇ₓ needs all parts of y together, a round of communication, while each part has its own ∇ᵧ."""
     y_elsewhere: bool = False
     """Whether y stays with those who hold it, so that only its newest value can be had."""
     _tally: Tally = UNCOUNTED

@@ -40,6 +40,8 @@ class Sum(Problem):
         Of the sum; where not given, the weighted mean of the terms' in x, and the worst in y.
     """
 
+    takes_rounds = True
+
     def __init__(
         self,
         terms: Sequence[Problem],

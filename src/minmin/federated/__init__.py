@@ -2,7 +2,17 @@
 
 from minmin.federated.client import Client
 from minmin.federated.engines import Engine, LocalEngine, ProcessEngine
-from minmin.federated.run import run
+from minmin.federated.run import names, run
 from minmin.federated.store import FolderStore, MemoryStore, StateStore
 
-__all__ = ["Client", "Engine", "FolderStore", "LocalEngine", "MemoryStore", "ProcessEngine", "StateStore", "run"]
+__all__ = [
+    "Client",
+    "Engine",
+    "FolderStore",
+    "LocalEngine",
+    "MemoryStore",
+    "ProcessEngine",
+    "StateStore",
+    "names",
+    "run",
+]

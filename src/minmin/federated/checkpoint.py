@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from minmin.checkpoint import Checkpoint
+from minmin.federated.baselines import LocalMemory, LocalState
 from minmin.federated.messages import Reply
 from minmin.space import Array
 
@@ -51,7 +52,7 @@ class ServerCheckpoint(Checkpoint):
         self.rounds_now: Callable[[], int] = lambda: 0
 
     def read(self, types: Iterable[type], model: Array) -> Any:
-        state = super().read((*types, ServerState, Round), model)
+        state = super().read((*types, LocalState, LocalMemory, ServerState, Round), model)
         if state is None:
             return None
         assert isinstance(state, ServerState)

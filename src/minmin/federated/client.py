@@ -117,7 +117,7 @@ class Client:
         begun = time.perf_counter()
         self._tally.counts.clear()
         memory = work.begin(self._start) if kept is None else kept.memory
-        memory, evaluation = work.at(self._problem.fix(like(request.x, self._start)), memory)
+        memory, evaluation = work.done_by(self._problem, like(request.x, self._start), memory)
         reply = self._reply(request, evaluation, gradient=True, value=request.value, begun=begun)
         reply = replace(reply, memory=public_part(memory))
         if not (all_finite(reply.vector) and math.isfinite(reply.grad_y_square)):

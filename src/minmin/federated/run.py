@@ -5,24 +5,31 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from minmin.checkpoint import fingerprint
 from minmin.errors import InputError, UnsupportedError, as_count, near_names
+from minmin.federated.baselines import FedAvg, FederatedReconstruction, LocalMethod, ProxSkip, Scaffold
 from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
 from minmin.federated.engines import ENGINES, Engine
 from minmin.federated.server import Federation, Policy
-from minmin.methods import STATE_TYPES, build
+from minmin.methods import STATE_TYPES, Method, build
 from minmin.progress import Progress
 from minmin.result import Record, Result
 from minmin.run import Run, Snapshot
 from minmin.stops import Clock, RunEnded, Stops
 
-_METHODS = ("bam", "reduced-lbfgs")
-_DEFAULTS = {"reduced-lbfgs": {"looseness": 1e-3}}
-"""Rounds are what costs, so y is solved more tightly than where ∇ᵧ counts too."""
+_BASELINES: dict[str, type[LocalMethod]] = {
+    kind.name: kind for kind in (FederatedReconstruction, FedAvg, Scaffold, ProxSkip)
+}
+_OURS = ("reduced-lbfgs", "bam")
+
+
+def names() -> list[str]:
+    """The names that ``run(method=...)`` takes."""
+    return [*_OURS, *_BASELINES]
 
 
 def run(
@@ -51,8 +58,9 @@ def run(
     Parameters
     ----------
     clients : sequence of Client
-    method : {"reduced-lbfgs", "bam"}
-        As for :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` for clients that keep nothing.
+    method : {"reduced-lbfgs", "bam", "fedrecon", "fedavg", "scaffold", "proxskip"}
+        The first two as for :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` for clients that keep
+        nothing. The others, to compare with, are in :mod:`minmin.federated.baselines`.
     engine : {"local", "processes"} or Engine
         How messages travel: by function calls, or as bytes to a process of every client's own.
     x0 : array, optional
@@ -85,14 +93,14 @@ def run(
     """
     clock = Clock()
     holders = _checked(clients)
-    if method not in _METHODS:
-        raise UnsupportedError(f"method {method!r} does not run in a federation: {near_names(method, _METHODS)}")
+    if method not in names():
+        raise UnsupportedError(f"method {method!r} does not run in a federation: {near_names(method, names())}")
     stops = Stops(tol, None, rounds, None, max_seconds)
     policy = Policy(_checked_timeout(timeout), as_count(retries, "retries"))
     opened = engine if isinstance(engine, Engine) else _engine(engine)(holders)
     try:
         federation = Federation(opened, len(holders), secrets.token_hex(8), policy, values=values)
-        built, _ = build(method, federation, {**_DEFAULTS.get(method, {}), **options}, None)
+        built = _built(method, federation, options)
         x, y = federation.start(x0, None)
         file = None
         if checkpoint is not None:
@@ -106,6 +114,22 @@ def run(
     finally:
         if not isinstance(engine, Engine):
             opened.close()
+
+
+def _built(name: str, federation: Federation, options: dict[str, Any]) -> Method:
+    if name in _OURS:
+        return build(name, federation, options, None)[0]
+    kind = _BASELINES[name]
+    known = [field.name for field in fields(kind) if field.name not in ("L_x", "L_y")]
+    for option in options:
+        if option not in known:
+            raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, known)}")
+    worst = federation.worst
+    if worst is None:
+        raise UnsupportedError(f"method {name!r} needs the constants of every client's problem")
+    method = kind(L_x=worst.L_x, L_y=worst.L_y, **options)
+    method.check(federation)
+    return method
 
 
 def _completed(federation: Federation, result: Result) -> Result:

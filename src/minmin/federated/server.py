@@ -75,6 +75,7 @@ class Federation(Problem):
     them is sent there. One joint ∇ₓ is one round.
     """
 
+    takes_rounds = True
     y_elsewhere = True
 
     def __init__(self, engine: Engine, count: int, run: str, policy: Policy, *, values: bool):
@@ -99,7 +100,9 @@ class Federation(Problem):
             shared &= ability
         self.told_values = Ability.VALUE in shared
         self.abilities = shared if values else shared & ~Ability.VALUE
-        self._constants = combined_constants(self.weights, [description.constants for description in found])
+        told = [description.constants for description in found]
+        self._constants = combined_constants(self.weights, told)
+        self.worst = _worst(told)
         self._model = np.zeros(0, dtype=found[0].dtype)
 
     @property
@@ -214,6 +217,20 @@ class Federation(Problem):
         if wants_value and (reply.value is None or not math.isfinite(reply.value)):
             return "sent no finite value"
         return None
+
+
+def _worst(told: Sequence[Constants | None]) -> Constants | None:
+    """Constants that hold for every client alone; None where one is unknown."""
+    known = [c for c in told if c is not None]
+    if len(known) < len(told):
+        return None
+    return Constants(
+        L_x=max(c.L_x for c in known),
+        L_y=max(c.L_y for c in known),
+        mu_x=min(c.mu_x for c in known),
+        mu_y=min(c.mu_y for c in known),
+        source=known[0].source,
+    )
 
 
 class _CountedFederation(Federation):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from minmin.codec import decode, encode
 from minmin.errors import CheckpointError, InputError
+from minmin.federated.baselines import LocalMemory
 from minmin.files import write_atomically
 from minmin.methods import STATE_TYPES
 
@@ -87,7 +88,7 @@ class FolderStore(StateStore):
         if not path.exists():
             return None
         try:
-            tree, _ = decode(path.read_bytes(), (*STATE_TYPES, Kept), None)
+            tree, _ = decode(path.read_bytes(), (*STATE_TYPES, LocalMemory, Kept), None)
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise CheckpointError(f"the client's state {path} cannot be read; it was left as it is") from error
         assert isinstance(tree, Kept)

@@ -6,11 +6,20 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from minmin.constants import Constants
+from minmin.federated.baselines import FedAvgWork, GradientWork, ProxSkipWork, ReconstructionWork, ScaffoldWork
 from minmin.methods.bam import YHalf
 from minmin.methods.reconstruct import Reconstruct
 from minmin.oracle import Work
 
-_WORKS: dict[str, type[Work]] = {"bam": YHalf, "reconstruct": Reconstruct}
+_WORKS: dict[str, type[Work]] = {
+    "bam": YHalf,
+    "reconstruct": Reconstruct,
+    "gradient": GradientWork,
+    "fedavg": FedAvgWork,
+    "fedrecon": ReconstructionWork,
+    "scaffold": ScaffoldWork,
+    "proxskip": ProxSkipWork,
+}
 
 
 def described(work: Work) -> tuple[str, dict[str, Any]]:

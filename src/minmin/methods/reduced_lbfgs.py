@@ -22,9 +22,11 @@ from minmin.methods.curvature import Pairs, inverse_times, remember, softer
 from minmin.methods.descent import advance
 from minmin.methods.reconstruct import RECONSTRUCTORS, Reconstruct, YMemory, first_step
 from minmin.methods.watch import Seen, watched
-from minmin.oracle import Evaluation, Problem
+from minmin.oracle import Ability, Evaluation, Problem
 from minmin.space import Vector, dot, norm, parts_of, square
 
+_LOOSE, _TIGHT = 0.05, 0.001
+"""At first y may leave this part of what the coming step in x is expected to gain; the latter where ∇ₓ is a round."""
 _TOO_LOOSE = 0.5
 """Where y turns out to have left more than this part of it, y is solved again, and more tightly from then on."""
 _GROWTH = 1e3
@@ -121,33 +123,34 @@ class ReducedLbfgs(Method):
 
     Parameters
     ----------
-    inner : {"lbfgs", "newton", "nag"}
-        Lowers y. "newton" needs a y-Hessian, "nag" the constants.
+    inner : {"auto", "lbfgs", "newton", "nag"}
+        Lowers y. "newton" needs a y-Hessian, "nag" the constants; "auto" is "newton" where ∇ₓ takes a round and there is
+        a y-Hessian, else "lbfgs".
     outer : {"x", "y"}
         The block that F is a function of: the one whose gradient is dear.
-    looseness : float
+    looseness : float, optional
         The part of what the coming step in x is expected to gain that y may leave, at first. Less of it costs more
-        calls of ∇ᵧ and may save some of ∇ₓ.
+        calls of ∇ᵧ and may save some of ∇ₓ: 0.05 where not given, 0.001 where ∇ₓ takes a round.
     stateless : bool
         Start y from zero at every x, with nothing remembered from the last one.
     """
 
     name: ClassVar[str] = "reduced-lbfgs"
     kept_pairs: ClassVar[int] = 30
-    inner: str = "lbfgs"
+    inner: str = "auto"
     outer: str = "x"
-    looseness: float = 0.05
+    looseness: float | None = None
     stateless: bool = False
 
     def __post_init__(self) -> None:
-        if not 0.0 < as_number(self.looseness, "looseness") < math.inf:
+        if self.looseness is not None and not 0.0 < as_number(self.looseness, "looseness") < math.inf:
             raise InputError(f"looseness = {self.looseness} must be positive and finite")
         require_flag("stateless", self.stateless)
-        require_choice("inner", self.inner, RECONSTRUCTORS)
+        require_choice("inner", self.inner, ("auto", *RECONSTRUCTORS))
         require_choice("outer", self.outer, ("x", "y"))
 
     def check(self, problem: Problem) -> None:
-        solver = RECONSTRUCTORS[self.inner]
+        solver = RECONSTRUCTORS[self._inner(self._oriented(problem))]
         require_ability(f"inner={self.inner!r}", self._oriented(problem), solver.needs)
         if solver.needs_constants:
             require_constants(f"{self.name}, inner={self.inner}", problem)
@@ -163,7 +166,7 @@ class ReducedLbfgs(Method):
             gain=math.inf,
             pairs=Pairs(),
             softest=math.inf,
-            looseness=self.looseness,
+            looseness=self.looseness or (_TIGHT if problem.takes_rounds else _LOOSE),
             stuck=0,
             calls=0,
             first_bound=math.inf,
@@ -221,7 +224,12 @@ class ReducedLbfgs(Method):
         return state._replace(y=y, gain=gain, gradient=(evaluation.grad_x,), calls=state.calls + 1), evaluation
 
     def _reconstruct(self, problem: Problem, allowed: float | None) -> Reconstruct:
-        return Reconstruct(self.inner, allowed, problem.constants, self.stateless)
+        return Reconstruct(self._inner(problem), allowed, problem.constants, self.stateless)
+
+    def _inner(self, problem: Problem) -> str:
+        if self.inner != "auto":
+            return self.inner
+        return "newton" if problem.takes_rounds and Ability.HESS_YY in problem.abilities else "lbfgs"
 
     def _moved(
         self, problem: Problem, state: ReducedState, direction: Vector, allowed: float
