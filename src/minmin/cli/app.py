@@ -7,6 +7,7 @@ from click.shell_completion import get_completion_class
 
 import minmin
 from minmin.cli.check import check
+from minmin.cli.federated import federated
 from minmin.cli.methods import methods
 from minmin.cli.reproduce import reproduce
 from minmin.cli.solve import solve
@@ -26,6 +27,8 @@ def app() -> None:
       minmin solve data.svm --y-columns 101- --alpha-x 1e-3 --alpha-y 1e-5
     Look whether a file is fit for that:
       minmin check clicks.csv --target clicked --y-columns 'age,price_*'
+    See how many rounds that takes over clients that keep their data:
+      minmin federated simulate data.svm --clients 20 --x-columns 1-100
     Run the paper's experiments again and open report/index.html:
       minmin reproduce
 
@@ -48,7 +51,7 @@ def completion(shell: str) -> None:
     click.echo(kind(app, {}, "minmin", "_MINMIN_COMPLETE").source())
 
 
-for command in (reproduce, solve, check, methods):
+for command in (reproduce, solve, check, federated, methods):
     app.add_command(command)
 
 

@@ -8,6 +8,11 @@ from typing import Any
 
 import click
 
+from minmin.result import Result
+
+EXIT_CODES = {"converged": 0, "interrupted": 130}
+"""Of a run's status; others are 1."""
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors (and what --json asks for).")
 
@@ -15,6 +20,12 @@ quiet = click.option("--quiet", "-q", is_flag=True, help="Print nothing but erro
 def print_json(content: dict[str, Any]) -> None:
     """Numbers that JSON lacks become null."""
     click.echo(json.dumps(_plain(content), ensure_ascii=False))
+
+
+def outcome(result: Result) -> dict[str, Any]:
+    """What a script wants to know of a run."""
+    kept = ("status", "message", "method", "fun", "gap_bound", "certified", "nit", "seconds", "calls")
+    return {name: getattr(result, name) for name in kept}
 
 
 def _plain(value: Any) -> Any:

@@ -41,6 +41,8 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, as_json: bool,
     \b
     Everything, in about two minutes on two cores:
       minmin reproduce
+    Its federated application, with the methods it names (a9a from ../shared/data, or data like it):
+      minmin reproduce federated --out federated
     The quadratics alone, with more seeds:
       minmin reproduce quadratic --seeds 30 --out quadratics
     A quick look:

@@ -7,20 +7,17 @@ import json
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 
 from minmin.cli.model import Model, model_options
-from minmin.cli.output import as_json, print_json, quiet
+from minmin.cli.output import EXIT_CODES, as_json, outcome, print_json, quiet
 from minmin.errors import InputError
 from minmin.files import write_atomically
 from minmin.methods import names
 from minmin.result import Result
 from minmin.solve import minimize
-
-_EXIT_CODES = {"converged": 0, "interrupted": 130}
 
 
 def _checked_save(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
@@ -70,24 +67,19 @@ def solve(model: Model, method: str, tol: float, save: Path | None, as_json: boo
     progress = not quiet and not as_json and sys.stderr.isatty()
     result = minimize(model.problem, method=method, tol=tol, progress=progress)
     if as_json:
-        print_json({**model.summary(), **_outcome(result)})
+        print_json({**model.summary(), **outcome(result)})
     elif not quiet:
         click.echo(str(result))
     if save is not None:
         write_atomically(save, _archive(model, result))
         if not quiet and not as_json:
             click.echo(f"saved to {save}")
-    return _EXIT_CODES.get(result.status, 1)
-
-
-def _outcome(result: Result) -> dict[str, Any]:
-    kept = ("status", "message", "method", "fun", "gap_bound", "certified", "nit", "seconds", "calls")
-    return {name: getattr(result, name) for name in kept}
+    return EXIT_CODES.get(result.status, 1)
 
 
 def _archive(model: Model, result: Result) -> bytes:
     buffer = io.BytesIO()
-    outcome = json.dumps({**model.summary(), **_outcome(result)})
+    told = json.dumps({**model.summary(), **outcome(result)})
     np.savez(
         buffer,
         allow_pickle=False,
@@ -95,6 +87,6 @@ def _archive(model: Model, result: Result) -> bytes:
         y=result.y,
         x_columns=np.array(model.x_columns),
         y_columns=np.array(model.y_columns),
-        outcome=np.array(outcome),
+        outcome=np.array(told),
     )
     return buffer.getvalue()

@@ -26,6 +26,8 @@ class Contestant:
         What else it takes.
     draws : bool
         Whether the method draws random numbers.
+    federated : bool
+        Whether it runs over clients, by ``minmin.federated.run``.
     """
 
     key: str
@@ -34,6 +36,7 @@ class Contestant:
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
     draws: bool = False
+    federated: bool = False
 
 
 def _coordinate(method: str, label: str) -> list[Contestant]:
@@ -42,6 +45,34 @@ def _coordinate(method: str, label: str) -> list[Contestant]:
     return [
         Contestant(method, label, method, method, plain, draws=True),
         Contestant(f"{method}-rescaled", f"{label}, rescaled", method, method, {**plain, "rescale": True}, draws=True),
+    ]
+
+
+GRID = (0.5, 1.0, 2.0)
+"""Lengths of local steps, in units of 1/L, that are tried where theory gives none."""
+
+
+def _federated() -> list[Contestant]:
+    """Rounds of ours, and of methods that the paper names, with five local steps of every length of the grid."""
+    plain = {"certify_every": 0}
+    ours = [
+        Contestant("federated-bam", "BAM", "bam", "bam", federated=True),
+        Contestant("federated-lbfgs", "reduced-lbfgs (ours)", "reduced-lbfgs", "reduced-lbfgs", federated=True),
+        Contestant(
+            "federated-lbfgs-stateless",
+            "reduced-lbfgs, stateless clients",
+            "reduced-lbfgs",
+            "reduced-lbfgs",
+            {"stateless": True},
+            federated=True,
+        ),
+        Contestant("proxskip", "ProxSkip", "proxskip", "proxskip", plain, federated=True),
+    ]
+    tuned = {"fedrecon": "Federated Reconstruction", "fedavg": "FedAvg", "scaffold": "SCAFFOLD"}
+    return ours + [
+        Contestant(f"{key}-{size:g}", f"{label}, {size:g}/L", key, key, {**plain, "step_size": size}, federated=True)
+        for key, label in tuned.items()
+        for size in GRID
     ]
 
 
@@ -56,5 +87,9 @@ CONTESTANTS: dict[str, Contestant] = {
         *_coordinate("lincoupling", "Linear Coupling"),
         Contestant("joint-lbfgs", "L-BFGS on (x, y), SciPy", "joint-lbfgs", SCIPY),
         Contestant("reduced-lbfgs", "reduced-lbfgs (ours)", "reduced-lbfgs", "reduced-lbfgs"),
+        *_federated(),
     ]
 }
+
+CENTRAL = tuple(key for key, contestant in CONTESTANTS.items() if not contestant.federated)
+FEDERATED = tuple(key for key, contestant in CONTESTANTS.items() if contestant.federated)

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from minmin.experiments.contestants import CONTESTANTS
+from minmin.experiments.contestants import CENTRAL, CONTESTANTS
 from minmin.experiments.looks import look
 from minmin.experiments.race import levels, short
 from minmin.experiments.settings import GROUPS
-from minmin.experiments.summary import KINDS, Summary, spread, theory_line
+from minmin.experiments.summary import KINDS, Summary, best_of_grid, spread, theory_line
 
 _LABELS = {
     "grad_x": "calls of $\\nabla_x f$",
     "grad_y": "calls of $\\nabla_y f$",
     "seconds": "seconds",
+    "kilobytes": "kilobytes sent, both ways, all clients",
 }
 _GAP = "$(f - f^*)\\,/\\,(f(0) - f^*)$"
 _DASHES = (0, (3.5, 1.5))
+_FIGURE_OF_GROUP = {"diagonal": 1, "coupled": 1, "paper": 2, "tight": 2}
 
 
 def figures(summary: Summary) -> dict[str, Figure]:
     """Every figure of a report by the name of its file."""
-    races = [group for group in summary.groups if not group.startswith("kappa")]
-    drawn = {_name(group): _race_figure(summary, group) for group in races}
+    races = [group for group in summary.groups if group in _FIGURE_OF_GROUP]
+    drawn = {f"figure-{_FIGURE_OF_GROUP[group]}-{group}": _race_figure(summary, group) for group in races}
     if races:
         drawn["figure-3-seconds"] = _seconds_figure(summary, races)
     if "kappa_x" in summary.groups:
         drawn["figure-4-scaling"] = _scaling_figure(summary)
+    if "clients" in summary.groups:
+        drawn["figure-5-federated"] = _federated_figure(summary)
     return drawn
 
 
@@ -45,10 +50,6 @@ def rendered(figure: Figure) -> dict[str, bytes]:
         figure.savefig(buffer, format=kind, dpi=130, metadata=metadata)
         files[kind] = buffer.getvalue()
     return files
-
-
-def _name(group: str) -> str:
-    return f"figure-{1 if group in ('diagonal', 'coupled') else 2}-{group}"
 
 
 def _race_figure(summary: Summary, group: str) -> Figure:
@@ -91,9 +92,27 @@ def _scaling_figure(summary: Summary) -> Figure:
     return _finished(figure, panels[0, 0], "Calls against condition numbers, coupled quadratics")
 
 
-def _draw_curves(axis: Axes, summary: Summary, setting: str, kind: str) -> None:
+def _federated_figure(summary: Summary) -> Figure:
+    """Rounds and bytes; of every family only the best of its grid."""
+    settings = [*summary.group("clients"), *summary.group("squares")]
+    figure = Figure(figsize=(11, 7.2), layout="constrained")
+    panels = figure.subplots(2, len(settings), sharey=True)
+    for row, kind in zip(panels, ("grad_x", "kilobytes"), strict=True):
+        for axis, setting in zip(row, settings, strict=True):
+            shown = best_of_grid(summary, setting)
+            _draw_curves(axis, summary, setting.key, kind, shown)
+            for line in axis.get_lines():
+                line.set_label(line.get_label().partition(",")[0] if "/L" in line.get_label() else line.get_label())
+            title = f"{GROUPS[setting.group].split(',')[0]}\n{setting.label}"
+            axis.set(xlabel=_LABELS[kind] if kind == "kilobytes" else "rounds", title=title if kind == "grad_x" else "")
+        row[0].set_ylabel(_GAP)
+    title = "Rounds and bytes of federated methods, each with the best of its lengths of local steps"
+    return _finished(figure, panels[0, 0], title)
+
+
+def _draw_curves(axis: Axes, summary: Summary, setting: str, kind: str, methods: Sequence[str] = CENTRAL) -> None:
     gaps = np.array(levels(summary.tol))
-    for method in CONTESTANTS:
+    for method in methods:
         rows = summary.column(setting, method, kind)
         low, middle, high = spread(rows)
         reached = np.isfinite(middle)

@@ -13,6 +13,10 @@ _COLOURS = {
     "lincoupling": "#E69F00",
     "joint-lbfgs": "#4D4D4D",
     "reduced-lbfgs": "#CC79A7",
+    "proxskip": "#D55E00",
+    "fedrecon": "#56B4E9",
+    "fedavg": "#E69F00",
+    "scaffold": "#009E73",
 }
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
 
@@ -25,4 +29,10 @@ class Look(NamedTuple):
 
 def look(method: str) -> Look:
     family = CONTESTANTS[method].family
-    return Look(_COLOURS[family], method != family, 2.4 if method in ("bam", "reduced-lbfgs") else 1.6)
+    dashed = method != _FIRST[family, CONTESTANTS[method].federated]
+    return Look(_COLOURS[family], dashed, 2.4 if family in ("bam", "reduced-lbfgs") and not dashed else 1.6)
+
+
+_FIRST: dict[tuple[str, bool], str] = {}
+for _key, _contestant in CONTESTANTS.items():
+    _FIRST.setdefault((_contestant.family, _contestant.federated), _key)

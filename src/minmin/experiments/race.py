@@ -11,13 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.optimize
 
-from minmin.experiments.contestants import CONTESTANTS, SCIPY
+from minmin import federated
+from minmin.errors import NonFiniteError
+from minmin.experiments.contestants import CONTESTANTS, SCIPY, Contestant
 from minmin.experiments.settings import settings
+from minmin.federated import Client
 from minmin.oracle import Problem
 from minmin.problems import Quadratic
-from minmin.result import Record
+from minmin.result import Record, Result
 from minmin.solve import minimize
+from minmin.sums import Sum
 
+_MOST_ROUNDS, _MOST_ROUNDS_OF_BASELINES = 400, 250
+"""No federated run takes more rounds than this."""
 _MOST_CALLS = 200_000
 """No run asks for a gradient more often than this."""
 
@@ -38,6 +44,8 @@ class Outcome:
     grad_x: list[int] = field(default_factory=list)
     grad_y: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    kilobytes: list[float] = field(default_factory=list)
+    """Sent to and by all clients together, where there are some."""
 
 
 def levels(tol: float) -> list[float]:
@@ -58,6 +66,8 @@ def race(task: Task, tol: float) -> Outcome:
     contestant = CONTESTANTS[task.method]
     if contestant.method == SCIPY:
         _run_scipy(problem, finish)
+    elif contestant.federated:
+        _run_federated(problem, contestant, finish)
     else:
         minimize(
             problem,
@@ -80,8 +90,8 @@ def _problem(experiment: str, key: str, seed: int) -> tuple[Problem, float, floa
     if not setting.is_random and seed != 0:
         return _problem(experiment, key, 0)
     problem = setting.build(seed)
-    start = problem.fix(np.zeros(problem.d_x)).at(np.zeros(problem.d_y)).value
-    return problem, start, _minimum(problem)
+    x, y = problem.start(None, None)
+    return problem, problem.fix(x).at(y).value, _minimum(problem)
 
 
 def _minimum(problem: Problem) -> float:
@@ -108,6 +118,30 @@ class _Finish:
             noted.grad_y.append(grad_y)
             noted.seconds.append(seconds)
         return len(noted.grad_x) == len(self.values)
+
+
+def _run_federated(problem: Problem, contestant: Contestant, finish: _Finish) -> None:
+    """Every term of a Sum at a client of its own; rounds are calls of ∇ₓ."""
+    assert isinstance(problem, Sum)
+    clients = [Client(term, weight) for term, weight in zip(problem.terms, problem.weights, strict=True)]
+
+    def look(record: Record) -> bool:
+        return finish.passes(record.value, record.grad_x, record.grad_y, record.seconds)
+
+    result: Result | None
+    try:
+        ours = contestant.family in ("bam", "reduced-lbfgs")
+        rounds = _MOST_ROUNDS if ours else _MOST_ROUNDS_OF_BASELINES
+        result = federated.run(clients, contestant.method, tol=0, rounds=rounds, callback=look, **contestant.options)
+    except NonFiniteError as error:  # local steps were too long
+        result = error.result
+    if result is None:
+        return
+    history = result.history
+    both = history.bytes_up + history.bytes_down
+    finish.outcome.kilobytes = [
+        round(float(both[history.grad_x <= rounds][-1]) / 1000.0) for rounds in finish.outcome.grad_x
+    ]
 
 
 class _ReachedEndError(Exception):

@@ -15,7 +15,7 @@ from minmin.experiments.page import page
 from minmin.experiments.race import short
 from minmin.experiments.results import results_csv, results_json, times_json
 from minmin.experiments.runner import run_missing, tasks
-from minmin.experiments.settings import EXPERIMENTS, settings
+from minmin.experiments.settings import EXPERIMENTS, PAPERS, settings
 from minmin.experiments.summary import summarise
 from minmin.files import write_atomically
 
@@ -35,7 +35,8 @@ def reproduce(
 
     Parameters
     ----------
-    experiment : {"quadratic", "logistic", "scaling", "all"}
+    experiment : {"quadratic", "logistic", "scaling", "federated", "all"}
+        "all" are the first three, the experiments of the paper.
     out : path
         The report's folder, made where it is missing. What an earlier call finished there, with the same seeds and
         tolerance, is taken over, and experiments that it was asked for stay in the report.
@@ -56,7 +57,7 @@ def reproduce(
     if not 1e-12 <= tol <= 0.1:
         raise InputError(f"tol = {tol:g} is a relative gap: between 1e-12 and 0.1")
     journal = Journal(out, seeds, tol)
-    for name in EXPERIMENTS if experiment == "all" else (experiment,):
+    for name in PAPERS if experiment == "all" else (experiment,):
         journal.ask(name)
     chosen = tuple(name for name in EXPERIMENTS if name in journal.experiments)
     wanted = tasks(chosen, seeds)

@@ -28,7 +28,7 @@ def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
         "seeds": seeds,
         "tol": summary.tol,
         "levels": levels(summary.tol),
-        "methods": {key: contestant.label for key, contestant in CONTESTANTS.items()},
+        "methods": {key: CONTESTANTS[key].label for key in summary.methods},
         "settings": {s.key: {"group": GROUPS[s.group], "label": s.label} for s in summary.settings},
         "table": [
             {
@@ -43,7 +43,14 @@ def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
         ],
         "verdict": {"rule": RULE, "claims": [claim.as_dict() for claim in claims]},
         "runs": [
-            {"setting": setting, "method": method, "seed": seed, "grad_x": run.grad_x, "grad_y": run.grad_y}
+            {
+                "setting": setting,
+                "method": method,
+                "seed": seed,
+                "grad_x": run.grad_x,
+                "grad_y": run.grad_y,
+                **({"kilobytes": run.kilobytes} if run.kilobytes else {}),
+            }
             for (setting, method), runs in summary.runs.items()
             for seed, run in enumerate(runs)
         ],

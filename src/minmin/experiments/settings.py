@@ -12,11 +12,14 @@ import scipy.sparse.linalg
 
 from minmin.constants import Constants
 from minmin.datasets import load_a1a
-from minmin.experiments.contestants import CONTESTANTS
+from minmin.experiments.clients import clients_of_a9a, clients_of_squares, data_name
+from minmin.experiments.contestants import CENTRAL, FEDERATED
 from minmin.oracle import Problem
 from minmin.problems import GLM, Quadratic
 
-EXPERIMENTS = ("quadratic", "logistic", "scaling")
+EXPERIMENTS = ("quadratic", "logistic", "scaling", "federated")
+PAPERS = EXPERIMENTS[:3]
+"""What "all" stands for; the application has a run of its own."""
 GROUPS = {
     "diagonal": "Quadratics, block-diagonal",
     "coupled": "Quadratics, coupled",
@@ -24,6 +27,8 @@ GROUPS = {
     "tight": "Logistic regression on a1a, tight constants",
     "kappa_x": "Against κ_x",
     "kappa_y": "Against κ_y",
+    "clients": "Federated logistic regression, dissimilar clients",
+    "squares": "Federated least squares, 8 clients",
 }
 """Groups of settings, each a row of panels; a group belongs to one experiment."""
 
@@ -62,7 +67,7 @@ class Setting:
     varied: float
     build: Callable[[int], Problem]
     is_random: bool = True
-    methods: tuple[str, ...] = tuple(CONTESTANTS)
+    methods: tuple[str, ...] = CENTRAL
     most_seeds: int = 10**6
 
 
@@ -78,6 +83,9 @@ def description(group: str) -> str:
     if group in ("paper", "tight"):
         return f"Columns 1 to 100 are x, the last 19 are y; μ_x = 0.01. {_a1a_constants(group)}"
     return {
+        "clients": f"{data_name()}, sorted by a random feature and cut into clients: x is the first 100 columns, y_i "
+        "the other 23 and an intercept; α_x = 1e-3, α_y = 1e-4. A call of ∇ₓ is a round of communication.",
+        "squares": "Least squares, d_x = 100, d_y = 50, 100 rows a client, α = 1e-3 in both blocks; three instances.",
         "diagonal": "As in the paper: eigenvalues of each block drawn uniformly between μ and L, and blocks that do "
         "not interact. μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10. Since μ_x = μ_y, rescaled is the same as plain.",
         "coupled": "The same constants, exactly valid, for blocks that do interact. Rescaled is the same as plain.",
@@ -97,7 +105,7 @@ def _a1a_constants(group: str) -> str:
 
 def settings(experiments: tuple[str, ...]) -> list[Setting]:
     """All settings of some experiments, in a fixed order."""
-    made = [*_quadratics(), *_logistic(), *_scaling()]
+    made = [*_quadratics(), *_logistic(), *_scaling(), *_federated()]
     return [setting for setting in made if setting.experiment in experiments]
 
 
@@ -154,6 +162,25 @@ def _scaling() -> list[Setting]:
         for group, points in sweeps.items()
         for kappa_x, kappa_y in points
         for varied in [kappa_x if group == "kappa_x" else kappa_y]
+    ]
+
+
+def _federated() -> list[Setting]:
+    """Dissimilar clients share x; each has a y of its own."""
+    setting = partial(Setting, experiment="federated", methods=FEDERATED)
+    return [
+        *(
+            setting(
+                f"clients/{count}",
+                group="clients",
+                label=f"{count} clients",
+                varied=count,
+                build=partial(clients_of_a9a, count=count),
+                is_random=False,
+            )
+            for count in (20, 100)
+        ),
+        setting("squares/8", group="squares", label="8 clients", varied=8, build=clients_of_squares, most_seeds=3),
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minmin.experiments.contestants import CONTESTANTS
 from minmin.experiments.race import Outcome, Task, levels
 from minmin.experiments.settings import Setting
 
@@ -55,6 +56,12 @@ class Summary:
         return [setting for setting in self.settings if setting.group == name]
 
     @property
+    def methods(self) -> list[str]:
+        """Of all settings, in the contestants' order."""
+        taking_part = {method for setting in self.settings for method in setting.methods}
+        return [key for key in CONTESTANTS if key in taking_part]
+
+    @property
     def groups(self) -> list[str]:
         return list(dict.fromkeys(setting.group for setting in self.settings))
 
@@ -70,6 +77,21 @@ def summarise(settings: list[Setting], outcomes: Mapping[Task, Outcome], tasks: 
     for task in tasks:
         runs.setdefault((task.setting, task.method), []).append(outcomes[task])
     return Summary(settings, runs, tol)
+
+
+def best_of_grid(summary: Summary, setting: Setting) -> list[str]:
+    """Of contestants that differ only in the length of their steps the one that gets furthest in the fewest rounds."""
+
+    def merit(method: str) -> tuple[int, float]:
+        medians = spread(summary.column(setting.key, method, "grad_x")).median
+        reached = int(np.isfinite(medians).sum())
+        return -reached, float(medians[reached - 1]) if reached else math.inf
+
+    families: dict[str, list[str]] = {}
+    for method in setting.methods:
+        contestant = CONTESTANTS[method]
+        families.setdefault(contestant.family if "step_size" in contestant.options else method, []).append(method)
+    return [min(methods, key=merit) for methods in families.values()]
 
 
 def spread(values: np.ndarray[Any, Any]) -> Spread:

@@ -170,19 +170,22 @@ class Federation(Problem):
         """Ask all clients, and those that failed to answer well again, as often as the policy allows."""
         found: dict[int, AnswerType] = {}
         faults: dict[int, str] = {}
-        size = encoded_size(request)
+        counts = not isinstance(request, LookRequest)  # looking is no part of what is measured
+        size = encoded_size(request) if counts else 0
         for _ in range(self._policy.retries + 1):
             asked = [number for number in range(count) if number not in found]
             replies = self._engine.exchange(dict.fromkeys(asked, request), self._policy.timeout)
-            self.traffic.bytes_down += size * len(asked)
+            if counts:
+                self.traffic.bytes_down += size * len(asked)
             for number in asked:
                 reply = replies.get(number)
                 fault = self._fault(request, reply, kind)
                 if fault is None:
                     assert isinstance(reply, kind)
                     found[number] = reply
-                    self.traffic.bytes_up += encoded_size(reply)
-                    if isinstance(reply, Reply):
+                    if counts:
+                        self.traffic.bytes_up += encoded_size(reply)
+                    if counts and isinstance(reply, Reply):
                         self.traffic.client_seconds[number] += reply.seconds
                 else:
                     faults[number] = fault

@@ -124,8 +124,8 @@ class ReducedLbfgs(Method):
     Parameters
     ----------
     inner : {"auto", "lbfgs", "newton", "nag"}
-        Lowers y. "newton" needs a y-Hessian, "nag" the constants; "auto" is "newton" where ∇ₓ takes a round and there is
-        a y-Hessian, else "lbfgs".
+        Lowers y. "newton" needs a y-Hessian, "nag" the constants; "auto" is "newton" where ∇ₓ takes a round and there
+        is a y-Hessian, else "lbfgs".
     outer : {"x", "y"}
         The block that F is a function of: the one whose gradient is dear.
     looseness : float, optional

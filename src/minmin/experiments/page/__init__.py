@@ -42,7 +42,7 @@ def page(
         rule=RULE,
         claims=claims,
         figures=figures,
-        methods=[{"key": key, "label": c.label, **look(key)._asdict()} for key, c in CONTESTANTS.items()],
+        methods=[{"key": key, "label": CONTESTANTS[key].label, **look(key)._asdict()} for key in summary.methods],
         groups=[_group(summary, group, command) for group in summary.groups],
         machine=machine,
     ).encode()
@@ -112,7 +112,7 @@ def _data(summary: Summary) -> dict[str, Any]:
     return {
         "tol": short(summary.tol),
         "levels": levels(summary.tol),
-        "methods": {key: {"label": c.label, **look(key)._asdict()} for key, c in CONTESTANTS.items()},
+        "methods": {key: {"label": CONTESTANTS[key].label, **look(key)._asdict()} for key in summary.methods},
         "panels": panels,
     }
 

@@ -1,0 +1,62 @@
+"""Data over many clients that differ from each other."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from minmin.datasets import load_libsvm
+from minmin.oracle import Problem
+from minmin.problems import GLM
+from minmin.sums import Sum
+
+_A9A = Path("..") / "shared" / "data" / "libsvm" / "a9a.gz"
+"""Where a9a is looked for; data like it are generated where it is missing."""
+_COLUMNS, _SHARED = 123, 100
+_GENERATED_ROWS = 20_000
+
+
+def data_name() -> str:
+    """Which data the clients have."""
+    return "a9a" if _A9A.exists() else f"{_GENERATED_ROWS} generated rows like a9a's"
+
+
+def clients_of_a9a(seed: int, count: int) -> Problem:
+    """The rows sorted by a random feature, so that clients differ, and cut into ``count``; weights are their shares."""
+    A, labels = _a9a_or_generated()
+    rng = np.random.default_rng(0)
+    u, v = rng.standard_normal(_COLUMNS - _SHARED), rng.standard_normal(20)
+    order = np.argsort(A[:, _SHARED:] @ u + A[:, :20] @ v, kind="stable")
+    pieces = np.array_split(order, count)
+    terms = []
+    for rows in pieces:
+        own = A[rows]
+        Y = np.hstack([own[:, _SHARED:].toarray(), np.ones((len(rows), 1))])
+        terms.append(GLM(own[:, :_SHARED], Y, labels[rows], alpha_x=1e-3, alpha_y=1e-4))
+    return Sum(terms, [len(rows) / len(order) for rows in pieces])
+
+
+def clients_of_squares(seed: int) -> Problem:
+    """Eight clients with 100 rows each of d_x = 100 and d_y = 50, every client's rows of a scale of its own."""
+    rng = np.random.default_rng(seed)
+    terms = []
+    for _ in range(8):
+        A = rng.standard_normal((100, 150)) * rng.uniform(0.5, 1.5)
+        target = A @ rng.standard_normal(150) + rng.standard_normal(100)
+        terms.append(GLM(A[:, :100], A[:, 100:], target, "squared", alpha_x=1e-3, alpha_y=1e-3))
+    return Sum(terms)
+
+
+@lru_cache(maxsize=1)
+def _a9a_or_generated() -> tuple[Any, Any]:
+    if _A9A.exists():
+        return load_libsvm(_A9A, n_features=_COLUMNS)
+    rng = np.random.default_rng(0)
+    odds = rng.uniform(0.0, 0.25, _COLUMNS)
+    A = scipy.sparse.csr_array((rng.random((_GENERATED_ROWS, _COLUMNS)) < odds).astype(np.float64))
+    margins = A @ rng.standard_normal(_COLUMNS) - 1.0
+    return A, np.where(rng.random(_GENERATED_ROWS) < 1.0 / (1.0 + np.exp(-margins)), 1.0, -1.0)
