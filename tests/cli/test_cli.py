@@ -133,6 +133,27 @@ def test_columns_that_are_left_out_may_hold_anything(call, tmp_path):
     assert json.loads(out)["x_columns"] == 1
 
 
+@pytest.mark.parametrize("split", ["sorted", "label", "random"])
+def test_federated_simulation(call, svm, split):
+    arguments = ["federated", "simulate", svm, "--clients", 5, "--x-columns", "1-100", "--split", split]
+    alphas = ["--alpha-x", 0.01, "--alpha-y", 1e-3]
+    code, out, _ = call(*arguments, *alphas, "--json")
+    said = json.loads(out)
+    assert code == 0
+    assert said["certified"]
+    assert said["clients"] == 5
+    assert said["bytes_up"] > 8 * 100 * 5 * said["calls"]["grad_x"]
+    code, out, _ = call(*arguments, *alphas)
+    assert f"{said['calls']['grad_x']} rounds" in out
+
+
+def test_more_clients_than_rows(call, csv):
+    arguments = ["federated", "simulate", csv, "--target", "clicked", "--y-columns", "age", "--clients", 201]
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert "the file has 200 rows" in err
+
+
 def test_quiet_is_quiet(call, svm):
     assert call("solve", svm, "--quiet") == (0, "", "")
 
@@ -266,7 +287,9 @@ def test_a_file_too_large_for_its_limit_leaves_nothing(svm, tmp_path):
     assert list(saved.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", [[], ["solve"], ["check"], ["methods"], ["reproduce"], ["completion"]])
+@pytest.mark.parametrize(
+    "command", [[], ["solve"], ["check"], ["methods"], ["reproduce"], ["federated", "simulate"], ["completion"]]
+)
 def test_help_teaches_by_example(call, command):
     code, out, _ = call(*command, "--help")
     assert code == 0
