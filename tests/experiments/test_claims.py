@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minmin.experiments.claims import claims, judged
-from minmin.experiments.contestants import CONTESTANTS
+from minmin.experiments.contestants import CENTRAL
 from minmin.experiments.race import Outcome, levels
 from minmin.experiments.settings import settings
 from minmin.experiments.summary import Summary, spread, theory_line
@@ -114,4 +114,4 @@ def test_runs_that_never_arrive_count_as_infinite():
 def test_every_contestant_is_drawn_differently():
     from minmin.experiments.looks import look
 
-    assert len({look(key)[:2] for key in CONTESTANTS}) == len(CONTESTANTS)
+    assert len({look(key)[:2] for key in CENTRAL}) == len(CENTRAL)

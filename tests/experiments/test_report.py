@@ -10,11 +10,11 @@ import time
 import numpy as np
 import pytest
 
-from minmin.experiments.contestants import CONTESTANTS
+from minmin.experiments.contestants import CENTRAL
 from minmin.experiments.figures import figures
 from minmin.experiments.race import levels
 from minmin.experiments.runner import tasks
-from minmin.experiments.settings import EXPERIMENTS
+from minmin.experiments.settings import PAPERS
 
 from .conftest import SETTINGS, command
 
@@ -39,7 +39,7 @@ def test_every_file_is_there(report):
 
 def test_results_hold_every_run_to_the_last_level(report):
     content = results(report)
-    expected = [(task.setting, task.method, task.seed) for task in tasks(EXPERIMENTS, 2)]
+    expected = [(task.setting, task.method, task.seed) for task in tasks(PAPERS, 2)]
     assert [(run["setting"], run["method"], run["seed"]) for run in content["runs"]] == expected
     assert content["levels"] == levels(1e-2)
     for run in content["runs"]:
@@ -57,7 +57,7 @@ def test_the_table_is_the_median_of_the_runs(report):
                 if (run["setting"], run["method"]) == (entry["setting"], entry["method"])
             ]
             assert entry[kind][1] == np.median(calls)
-    assert {entry["method"] for entry in content["table"]} == set(CONTESTANTS)
+    assert {entry["method"] for entry in content["table"]} == set(CENTRAL)
 
 
 def test_csv_says_the_same(report):
@@ -84,7 +84,7 @@ def test_times_are_apart_and_say_where(report):
 def test_smoothness_is_shown_and_the_command_beside_each_part(report):
     page = (report / "index.html").read_text()
     assert "= 1.567, as the paper sets them" in page
-    for experiment in (*EXPERIMENTS, "all"):
+    for experiment in (*PAPERS, "all"):
         assert f"minmin reproduce {experiment} --seeds 2 --tol 1e-2 --out report" in page
 
 
@@ -149,7 +149,7 @@ def test_interrupted_it_goes_on_to_the_very_same_bytes(report, tmp_path):
     assert "the same command goes on from there" in errors
     assert "Traceback" not in errors
     finished = journal.read_bytes().count(b"\n")
-    assert 30 < finished < len(tasks(EXPERIMENTS, 2))
+    assert 30 < finished < len(tasks(PAPERS, 2))
     assert not (folder / "results.json").exists()
     again = subprocess.run(arguments, stderr=subprocess.PIPE, text=True, check=True, timeout=300)
     assert int(again.stderr.split(" of ")[0]) >= finished - 5  # its first line says where it goes on from
@@ -164,13 +164,31 @@ def test_experiments_gather_in_one_folder(tmp_path):
         assert results(tmp_path / "r")["experiments"] == expected
 
 
+def test_federated_methods_in_rounds_and_bytes(tmp_path):
+    arguments = command("reproduce", "federated", "--seeds", "1", "--tol", "0.05", "--out", str(tmp_path / "r"), "-q")
+    subprocess.run(arguments, check=True, timeout=400)
+    content = results(tmp_path / "r")
+    assert set(content["settings"]) == {"clients/20", "clients/100", "squares/8"}
+    assert (tmp_path / "r" / "figure-5-federated.png").stat().st_size > 5000
+    ends = {
+        (run["setting"], run["method"]): (run["grad_x"][-1], run["kilobytes"][-1])
+        for run in content["runs"]
+        if len(run["grad_x"]) == len(content["levels"])
+    }
+    for setting in content["settings"]:
+        rounds, kilobytes = ends[setting, "federated-lbfgs"]
+        assert rounds <= 10
+        clients, size = int(setting.split("/")[1]), 8 * 100
+        assert 2 * clients * size * rounds <= 1000 * kilobytes <= 2 * clients * (size + 1000) * (rounds + 2)
+
+
 def test_no_panel_is_empty(report):
     from minmin.experiments.journal import Journal
     from minmin.experiments.settings import settings
     from minmin.experiments.summary import summarise
 
     journal = Journal(report, 2, 1e-2)
-    summary = summarise(settings(EXPERIMENTS), journal.outcomes, tasks(EXPERIMENTS, 2), 1e-2)
+    summary = summarise(settings(PAPERS), journal.outcomes, tasks(PAPERS, 2), 1e-2)
     for figure in figures(summary).values():
         for axis in figure.axes:
             assert len(axis.get_lines()) >= 7
