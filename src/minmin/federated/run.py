@@ -14,10 +14,10 @@ from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
 from minmin.federated.engines import ENGINES, Engine
 from minmin.federated.server import Federation, Policy
-from minmin.methods import STATE_TYPES, build
+from minmin.methods import build
 from minmin.progress import Progress
 from minmin.result import Record, Result
-from minmin.run import Run, Snapshot
+from minmin.run import Run
 from minmin.stops import Clock, RunEnded, Stops
 
 _METHODS = ("bam", "reduced-lbfgs")
@@ -96,10 +96,8 @@ def run(
         x, y = federation.start(x0, None)
         file = None
         if checkpoint is not None:
-            file = ServerCheckpoint(checkpoint, fingerprint(federation, built, x, y), federation.run)
-            file.read((*STATE_TYPES, Snapshot), x)
-            federation.run, federation.rounds, federation.log = file.run, file.rounds, file
-            file.rounds_now = lambda: federation.rounds
+            file = ServerCheckpoint(checkpoint, fingerprint(federation, built, x, y), federation)
+            federation.log = file
         shown = Progress(built.name) if progress else None
         result = Run(federation, built, "", stops, clock, callback, shown, file).go(x, y)
         return _completed(federation, result)
@@ -111,7 +109,7 @@ def run(
 def _completed(federation: Federation, result: Result) -> Result:
     """The result with y left out, f asked for, and, where a step was cut off, a bound for the y_i of now."""
     try:
-        cut = not result.success
+        cut = not result.success or not federation.has_worked
         replies = federation.look(result.x, gradient=cut)
         weights = federation.weights
         told = [reply.value for reply in replies]
