@@ -3,6 +3,17 @@
 from minmin.federated.client import Client
 from minmin.federated.engines import Engine, LocalEngine, ProcessEngine
 from minmin.federated.run import run
+from minmin.federated.server import ClientError
 from minmin.federated.store import FolderStore, MemoryStore, StateStore
 
-__all__ = ["Client", "Engine", "FolderStore", "LocalEngine", "MemoryStore", "ProcessEngine", "StateStore", "run"]
+__all__ = [
+    "Client",
+    "ClientError",
+    "Engine",
+    "FolderStore",
+    "LocalEngine",
+    "MemoryStore",
+    "ProcessEngine",
+    "StateStore",
+    "run",
+]

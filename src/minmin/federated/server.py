@@ -115,6 +115,7 @@ class Federation(Problem):
         self.abilities = shared if values else shared & ~Ability.VALUE
         self._constants = combined_constants(self.weights, [description.constants for description in found])
         self._model = np.zeros(0, dtype=found[0].dtype)
+        self._marks = [_mark(description) for description in found]
 
     @property
     def constants(self) -> Constants | None:
@@ -125,7 +126,7 @@ class Federation(Problem):
         return self._model
 
     def identity(self) -> Iterable[Any]:
-        return [*super().identity(), *self.weights, str(self._model.dtype)]
+        return [*super().identity(), *self.weights, str(self._model.dtype), *self._marks]
 
     def counted(self, tally: Tally) -> _CountedFederation:
         return _CountedFederation(self, tally)
@@ -256,6 +257,12 @@ class Federation(Problem):
         if wants_value and (reply.value is None or not math.isfinite(reply.value)):
             return "sent no finite value"
         return None
+
+
+def _mark(description: Description) -> str:
+    """What tells a client from others: its size, and its constants but for rounding."""
+    c = description.constants
+    return f"{description.d_y} {None if c is None else [f'{n:.6g}' for n in (c.L_x, c.L_y, c.mu_x, c.mu_y)]}"
 
 
 class _CountedFederation(Federation):

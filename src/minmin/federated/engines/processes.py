@@ -70,11 +70,8 @@ class ProcessEngine(Engine):
         return int(self._running[number].process.pid)
 
     def close(self) -> None:
-        for running in self._running.values():
-            running.process.kill()
+        self._stop(*self._running)
         self._threads.shutdown()
-        for number in list(self._running):
-            self._stop(number)
         for original, client in zip(self._originals, self._clients, strict=True):
             if client.store is not original.store and (run := client.store.newest()) is not None:
                 kept = client.store.load(run, client.y0)
@@ -95,16 +92,24 @@ class ProcessEngine(Engine):
         return [number for number in asked if number in self._ready]
 
     def _gathered(self, tasks: Mapping[futures.Future[Any], int], timeout: float | None) -> dict[int, Any]:
-        """What the threads bring. Processes that are late are killed: their answers would be taken for later ones."""
+        """What the threads bring. A process that brings nothing is started anew.
+
+        One that is late is killed, since its answer would be taken for a later one's.
+        """
         try:
             _, late = futures.wait(tasks, timeout)
         except BaseException:
-            late = set(tasks)
+            for number in tasks.values():
+                self._running[number].process.kill()
+            futures.wait(tasks)
+            self._stop(*tasks.values())
             raise
-        finally:
-            for task in late:
-                self._running[tasks[task]].process.kill()
-        return {number: task.result() for task, number in tasks.items()}
+        for task in late:
+            self._running[tasks[task]].process.kill()
+        brought = {number: task.result() for task, number in tasks.items()}
+        for number in [number for number, thing in brought.items() if thing is None]:
+            self._start(number)
+        return brought
 
     def _start(self, number: int) -> None:
         self._stop(number)
@@ -123,19 +128,20 @@ class ProcessEngine(Engine):
         self._running[number] = _Running(process, ours)
         self.started[number] = self.started.get(number, 0) + 1
 
-    def _stop(self, number: int) -> None:
-        if number not in self._running:
-            return
-        self._ready.discard(number)
-        process, connection = self._running.pop(number)
-        process.kill()
-        process.join()
-        process.close()
-        connection.close()
+    def _stop(self, *numbers: int) -> None:
+        """Kill these; their states are whole whenever that happens."""
+        stopped = [self._running.pop(number) for number in numbers if number in self._running]
+        self._ready.difference_update(numbers)
+        for process, _ in stopped:
+            process.kill()
+        for process, connection in stopped:
+            process.join()
+            process.close()
+            connection.close()
 
 
 def _ask(connection: Connection, data: bytes) -> Message | None:
-    """A client's answer, if there is one."""
+    """A client's answer; None where there is no sensible one."""
     try:
         connection.send_bytes(data)
         return decode(connection.recv_bytes())
