@@ -85,9 +85,7 @@ class Run:
                 try:
                     return self._result(end)
                 except RunEnded:  # whoever ended the run cannot be asked any more either
-                    if self.seen is None:
-                        raise
-                    return self._made_of(self.seen, end)
+                    return self._made_of(self.seen or self._unseen(), end)
             except MinMinError as error:
                 if self.seen is not None:
                     error.result = self._last_finite_result(self.seen, _End("interrupted", str(error)))
@@ -249,6 +247,12 @@ class Run:
         self.seen_answer = answer
         self.seen = Record(*counts, value, answer.gap_bound, seconds, answer.x, answer.y)
         return self.seen
+
+    def _unseen(self) -> Record:
+        """The answer of a run that ended before anybody could look at it."""
+        self.seen_answer = self.answer
+        counts = self.tally["grad_x"], self.tally["grad_y"]
+        return Record(*counts, math.nan, self.answer.gap_bound, self.clock.elapsed(), self.answer.x, self.answer.y)
 
     def _value_at(self, answer: Answer) -> float:
         return self.monitored.resumed(answer.x, answer.y, answer.carried).value

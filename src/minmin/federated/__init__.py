@@ -3,10 +3,12 @@
 from minmin.federated.client import Client
 from minmin.federated.engines import Engine, LocalEngine, ProcessEngine
 from minmin.federated.run import names, run
+from minmin.federated.server import ClientError
 from minmin.federated.store import FolderStore, MemoryStore, StateStore
 
 __all__ = [
     "Client",
+    "ClientError",
     "Engine",
     "FolderStore",
     "LocalEngine",

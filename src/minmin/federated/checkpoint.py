@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from minmin.checkpoint import Checkpoint
+from minmin.errors import CheckpointError
 from minmin.federated.baselines import LocalMemory, LocalState
 from minmin.federated.messages import Reply
+from minmin.federated.server import Federation, Traffic
 from minmin.space import Array
 
 
@@ -23,12 +25,16 @@ class Round(NamedTuple):
 
 
 class ServerState(NamedTuple):
-    """The run's name, how many rounds its snapshot has seen, the snapshot, and the rounds of the step under way."""
+    """The run's name, how many rounds its snapshot has seen, the snapshot, and the rounds of the step under way.
+
+    And the traffic until now: bytes down, bytes up, every client's seconds.
+    """
 
     run: str
     rounds: int
     snapshot: Any
     since: tuple[Round, ...]
+    traffic: tuple[int, int, tuple[float, ...]]
 
 
 class ServerCheckpoint(Checkpoint):
@@ -39,35 +45,31 @@ class ServerCheckpoint(Checkpoint):
     ----------
     path, marks
         See :class:`minmin.checkpoint.Checkpoint`.
-    run : str
-        The name of a new run; one that goes on keeps its own.
+    federation : Federation
+        Whose run it is. One that goes on keeps its name, and counts on from its rounds and traffic.
     """
 
-    def __init__(self, path: Any, marks: dict[str, str], run: str):
+    def __init__(self, path: Any, marks: dict[str, str], federation: Federation):
         super().__init__(path, marks)
-        self.run = run
+        self._federation = federation
         self._snapshot: Any = None
         self._rounds = 0
         self._since: list[Round] = []
-        self.rounds_now: Callable[[], int] = lambda: 0
 
     def read(self, types: Iterable[type], model: Array) -> Any:
         state = super().read((*types, LocalState, LocalMemory, ServerState, Round), model)
         if state is None:
             return None
-        assert isinstance(state, ServerState)
-        self.run, self._rounds, self._snapshot = state.run, state.rounds, state.snapshot
-        self._since = list(state.since)
+        if not isinstance(state, ServerState):
+            raise CheckpointError(f"the checkpoint {self.path} is of no federation; it was left as it is")
+        self._rounds, self._snapshot, self._since = state.rounds, state.snapshot, list(state.since)
+        self._federation.run, self._federation.rounds = state.run, state.rounds
+        self._federation.traffic = Traffic(*state.traffic[:2], list(state.traffic[2]))
         return state.snapshot
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds the snapshot that was read has seen."""
-        return self._rounds
 
     def write_when_due(self, tree: Any) -> None:
         """After every step: what came before is then part of it."""
-        self._snapshot, self._rounds, self._since = tree, self.rounds_now(), []
+        self._snapshot, self._rounds, self._since = tree, self._federation.rounds, []
         self._save()
 
     def write(self, tree: Any) -> None:
@@ -87,4 +89,6 @@ class ServerCheckpoint(Checkpoint):
             self._save()
 
     def _save(self) -> None:
-        super().write(ServerState(self.run, self._rounds, self._snapshot, tuple(self._since)))
+        run, traffic = self._federation.run, self._federation.traffic
+        sent = traffic.bytes_down, traffic.bytes_up, tuple(traffic.client_seconds)
+        super().write(ServerState(run, self._rounds, self._snapshot, tuple(self._since), sent))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.errors import InputError, MinMinError, as_number
+from minmin.errors import InputError, as_number
 from minmin.federated.messages import (
     DescribeRequest,
     Description,
@@ -52,16 +52,16 @@ class Client:
             raise InputError(f"weight = {weight} must be positive and finite")
         self.weight = float(weight)
         self.store = MemoryStore() if store is None else store
-        _, self._start = problem.start(None, y0)
+        _, self.y0 = problem.start(None, y0)
         self._tally = Tally()
-        self._problem = problem.counted(self._tally)
-        self._newest: str | None = None
+        self._problem = problem.matching(self.y0).counted(self._tally)
 
     @property
     def y(self) -> np.ndarray[Any, Any]:
         """y_i after the newest round of the newest run, for use where the client is."""
-        kept = None if self._newest is None else self.store.load(self._newest)
-        return to_numpy(self._start if kept is None else kept.y)
+        run = self.store.newest()
+        kept = None if run is None else self.store.load(run, self.y0)
+        return to_numpy(self.y0 if kept is None else kept.y)
 
     def answer(self, data: bytes) -> bytes:
         """The same as :meth:`handle` for encoded messages."""
@@ -80,16 +80,14 @@ class Client:
                 return self._worked(message)
             if isinstance(message, LookRequest):
                 return self._looked(message)
-        except MinMinError as error:
-            return Refusal(message.run, message.round, f"raised {type(error).__name__}")
         except Exception as error:
-            return Refusal(message.run, message.round, f"raised {type(error).__name__}")
+            return Refusal(message.run, message.round, f"raised {type(error.__cause__ or error).__name__}")
         return Refusal(message.run, message.round, "malformed")
 
     def _description(self, message: DescribeRequest) -> Description:
         p = self._problem
         abilities = int(p.abilities.value)
-        dtype = dtype_name(p.model)
+        dtype = dtype_name(self.y0)
         return Description(
             message.run,
             message.round,
@@ -104,7 +102,7 @@ class Client:
     def _worked(self, request: WorkRequest) -> Message:
         if not self._is_point(request.x):
             return Refusal(request.run, request.round, "malformed")
-        kept = self.store.load(request.run)
+        kept = self.store.load(request.run, self.y0)
         done = 0 if kept is None else kept.round
         if kept is not None and request.round == done:
             return self._again(request, kept)
@@ -116,35 +114,36 @@ class Client:
             return Refusal(request.run, request.round, "unknown work")
         begun = time.perf_counter()
         self._tally.counts.clear()
-        memory = work.begin(self._start) if kept is None else kept.memory
-        memory, evaluation = work.done_by(self._problem, like(request.x, self._start), memory)
+        memory = work.begin(self.y0 if kept is None else kept.y)
+        if kept is not None and type(kept.memory) is type(memory):  # else another kind of work goes on from y
+            memory = kept.memory
+        memory, evaluation = work.done_by(self._problem, like(request.x, self.y0), memory)
         reply = self._reply(request, evaluation, gradient=True, value=request.value, begun=begun)
         reply = replace(reply, memory=public_part(memory))
         if not (all_finite(reply.vector) and math.isfinite(reply.grad_y_square)):
             return Refusal(request.run, request.round, "not finite")
         self.store.save(request.run, _kept(request, evaluation.y, memory, reply))
-        self._newest = request.run
         return reply
 
     def _again(self, request: WorkRequest, kept: Kept) -> Message:
         """A round that was answered before is answered the same, and y does not move."""
         if request.digest != kept.request:
             return Refusal(request.run, request.round, "another request of the same round")
-        self._newest = request.run
-        return Reply(vector=kept.vector, **json.loads(kept.reply))
+        return Reply(vector=to_numpy(kept.vector), **json.loads(kept.reply))
 
     def _looked(self, request: LookRequest) -> Message:
-        kept = self.store.load(request.run)
         if not self._is_point(request.x):
             return Refusal(request.run, request.round, "malformed")
+        kept = self.store.load(request.run, self.y0) if request.round > 0 else None
         begun = time.perf_counter()
         self._tally.counts.clear()
-        y = self._start if kept is None else like(kept.y, self._start)
-        evaluation = self._problem.fix(like(request.x, self._start)).at(y)
+        y = self.y0 if kept is None else kept.y
+        evaluation = self._problem.fix(like(request.x, self.y0)).at(y)
         return self._reply(request, evaluation, gradient=request.gradient, value=True, begun=begun)
 
     def _is_point(self, x: Any) -> bool:
-        return isinstance(x, np.ndarray) and x.shape == (self._problem.d_x,) and all_finite(x)
+        known = isinstance(x, np.ndarray) and dtype_name(x) == dtype_name(self.y0)
+        return known and x.shape == (self._problem.d_x,) and all_finite(x)
 
     def _reply(self, request: Message, evaluation: Evaluation, *, gradient: bool, value: bool, begun: float) -> Reply:
         has_value = value and Ability.VALUE in self._problem.abilities

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+import zlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
@@ -13,7 +15,9 @@ from minmin.constants import Constants
 from minmin.errors import MinMinError
 
 _MAGIC = b"minmin message 1\n"
+_CHECKSUM = struct.Struct("<I")
 _LENGTH = struct.Struct("<I")
+_START = len(_MAGIC) + _CHECKSUM.size
 _ORDER = "<"
 
 
@@ -48,7 +52,10 @@ class WorkRequest(Message):
 
 @dataclass(frozen=True, eq=False)
 class LookRequest(Message):
-    """Server to client: tell f_i, and ∇ₓf_i where that is wanted, at x and at the y_i that the client holds."""
+    """Server to client: tell f_i, and ∇ₓf_i where that is wanted, at x and at the y_i that the client holds.
+
+    In round 0 that is where y_i starts, whatever came since.
+    """
 
     kind = "look"
     x: np.ndarray[Any, Any]
@@ -123,40 +130,78 @@ _KINDS: dict[str, type[Message]] = {
 
 
 def encode(message: Message) -> bytes:
-    """A magic line, the length of a JSON header, the header, and the arrays' bytes, little-endian, in its order."""
+    """A magic line, a CRC-32 of what follows, the length of a JSON header, the header, and the arrays' bytes.
+
+    They are little-endian, in the header's order.
+    """
     header, arrays = _header(message)
-    return b"".join([_MAGIC, _LENGTH.pack(len(header)), header, *(array.tobytes() for array in arrays)])
+    body = b"".join([_LENGTH.pack(len(header)), header, *(array.tobytes() for array in arrays)])
+    return b"".join([_MAGIC, _CHECKSUM.pack(zlib.crc32(body)), body])
 
 
 def encoded_size(message: Message) -> int:
     """How many bytes :func:`encode` makes."""
     header, arrays = _header(message)
-    return len(_MAGIC) + _LENGTH.size + len(header) + sum(array.nbytes for array in arrays)
+    return _START + _LENGTH.size + len(header) + sum(array.nbytes for array in arrays)
 
 
 def decode(data: bytes) -> Message:
     """The message; whatever is not one is refused with :class:`MessageError`, and runs no code."""
-    start = len(_MAGIC) + _LENGTH.size
+    start = _START + _LENGTH.size
     if not data.startswith(_MAGIC) or len(data) < start:
         raise MessageError("this is no message of minmin")
-    (length,) = _LENGTH.unpack(data[len(_MAGIC) : start])
+    if _CHECKSUM.unpack_from(data, len(_MAGIC)) != (zlib.crc32(memoryview(data)[_START:]),):
+        raise MessageError("a message is truncated or damaged")
+    (length,) = _LENGTH.unpack_from(data, _START)
     try:
         header = json.loads(data[start : start + length])
         content, at = dict(header["content"]), start + length
         for name, dtype, size in header["arrays"]:
-            if dtype not in ("float32", "float64"):
-                raise MessageError(f"a message must not hold arrays of {dtype}")
-            array = np.frombuffer(data, np.dtype(dtype).newbyteorder(_ORDER), int(size), at)
+            if dtype not in _DTYPES or not _is_whole(size) or size < 0:
+                raise MessageError(f"a message must not hold {size} numbers of {dtype}")
+            array = np.frombuffer(data, np.dtype(dtype).newbyteorder(_ORDER), size, at)
             content[name] = array.astype(dtype)
             at += array.nbytes
-        kind = _KINDS[header["kind"]]
-        if at != len(data) or set(content) != {field.name for field in fields(kind)}:
+        if at != len(data):
             raise MessageError("a message is longer or shorter than it says")
         if content.get("constants") is not None:
             content["constants"] = Constants(**content["constants"])
-        return kind(**content)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _typed(_KINDS[header["kind"]], content)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise MessageError(f"a message cannot be understood: {error}") from error
+
+
+def _typed(kind: type[Message], content: dict[str, Any]) -> Message:
+    """The record, where every field is there and has the type that the record states."""
+    stated = {field.name: str(field.type) for field in fields(kind)}
+    wrong = [name for name in stated if name not in content or not _FITS[stated[name]](content[name])]
+    if wrong or len(content) > len(stated):
+        raise MessageError(f"a message of kind {kind.kind} has other fields, or of other types: {', '.join(wrong)}")
+    return kind(**content)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or _is_whole(value)
+
+
+_DTYPES = ("float32", "float64")
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "bool": lambda value: isinstance(value, bool),
+    "int": _is_whole,
+    "float": _is_number,
+    "float | None": lambda value: value is None or _is_number(value),
+    "dict[str, Any]": lambda value: isinstance(value, dict),
+    "dict[str, int]": lambda value: isinstance(value, dict) and all(map(_is_whole, value.values())),
+    "dict[str, float]": lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
+    "Constants | None": lambda value: value is None or isinstance(value, Constants),
+    "np.ndarray[Any, Any]": lambda value: isinstance(value, np.ndarray),
+}
+"""Whether a value is of a type, by the type's name in a record."""
 
 
 def _header(message: Message) -> tuple[bytes, list[np.ndarray[Any, Any]]]:

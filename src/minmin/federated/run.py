@@ -15,10 +15,10 @@ from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
 from minmin.federated.engines import ENGINES, Engine
 from minmin.federated.server import Federation, Policy
-from minmin.methods import STATE_TYPES, Method, build
+from minmin.methods import Method, build
 from minmin.progress import Progress
 from minmin.result import Record, Result
-from minmin.run import Run, Snapshot
+from minmin.run import Run
 from minmin.stops import Clock, RunEnded, Stops
 
 _BASELINES: dict[str, type[LocalMethod]] = {
@@ -104,10 +104,8 @@ def run(
         x, y = federation.start(x0, None)
         file = None
         if checkpoint is not None:
-            file = ServerCheckpoint(checkpoint, fingerprint(federation, built, x, y), federation.run)
-            file.read((*STATE_TYPES, Snapshot), x)
-            federation.run, federation.rounds, federation.log = file.run, file.rounds, file
-            file.rounds_now = lambda: federation.rounds
+            file = ServerCheckpoint(checkpoint, fingerprint(federation, built, x, y), federation)
+            federation.log = file
         shown = Progress(built.name) if progress else None
         result = Run(federation, built, "", stops, clock, callback, shown, file).go(x, y)
         return _completed(federation, result)
@@ -135,7 +133,7 @@ def _built(name: str, federation: Federation, options: dict[str, Any]) -> Method
 def _completed(federation: Federation, result: Result) -> Result:
     """The result with y left out, f asked for, and, where a step was cut off, a bound for the y_i of now."""
     try:
-        cut = not result.success
+        cut = not result.success or not federation.has_worked
         replies = federation.look(result.x, gradient=cut)
         weights = federation.weights
         told = [reply.value for reply in replies]

@@ -6,12 +6,12 @@ import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
 from minmin.constants import Constants
-from minmin.errors import InputError
+from minmin.errors import InputError, MinMinError, UnsupportedError
 from minmin.federated.engines import Engine
 from minmin.federated.messages import (
     DescribeRequest,
@@ -24,13 +24,17 @@ from minmin.federated.messages import (
     encode,
     encoded_size,
 )
-from minmin.federated.works import described
+from minmin.federated.works import described, public_part
 from minmin.oracle import UNCOUNTED, Ability, Evaluation, Problem, Slice, Tally, Work, start_array, zeros
-from minmin.space import Array, Blocks, Vector, all_finite
+from minmin.space import Array, Blocks, Vector, all_finite, dtype_name
 from minmin.stops import RunEnded
 from minmin.sums import combined_constants
 
 AnswerType = TypeVar("AnswerType", bound=Message)
+
+
+class ClientError(MinMinError):
+    """A client cannot be reached, or cannot describe itself, before there is a run that could end."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +91,21 @@ class Federation(Problem):
         self.traffic = Traffic(0, 0, [0.0] * count)
         self._values = values
         self._newest: tuple[Any, list[Reply]] | None = None
-        found = self._gather(DescribeRequest(run, 0), count, Description)
+        self._given_up: RunEnded | None = None
+        self._told = frozenset[str]()
+        self._y_at_start: Blocks | None = None
+        try:
+            found = self._gather(DescribeRequest(run, 0), count, Description)
+        except RunEnded as ended:
+            raise ClientError(str(ended)) from None
         self.d_x, self.d_y = found[0].d_x, sum(description.d_y for description in found)
         for number, description in enumerate(found):
             if description.d_x != self.d_x:
                 raise InputError(f"client {number} has d_x = {description.d_x}, the first has {self.d_x}; x is shared")
+            if description.dtype != found[0].dtype:
+                raise InputError(
+                    f"client {number} computes in {description.dtype}, the first in {found[0].dtype}; x is shared"
+                )
         total = sum(description.weight for description in found)
         self.weights = tuple(description.weight / total for description in found)
         abilities = [Ability(description.abilities) for description in found]
@@ -104,6 +118,7 @@ class Federation(Problem):
         self._constants = combined_constants(self.weights, told)
         self.worst = _worst(told)
         self._model = np.zeros(0, dtype=found[0].dtype)
+        self._marks = [_mark(description) for description in found]
 
     @property
     def constants(self) -> Constants | None:
@@ -114,7 +129,7 @@ class Federation(Problem):
         return self._model
 
     def identity(self) -> Iterable[Any]:
-        return [*super().identity(), *self.weights]
+        return [*super().identity(), *self.weights, str(self._model.dtype), *self._marks]
 
     def counted(self, tally: Tally) -> _CountedFederation:
         return _CountedFederation(self, tally)
@@ -124,7 +139,13 @@ class Federation(Problem):
 
     def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:
         x = zeros(self.d_x, self._model) if x0 is None else start_array(x0, self.d_x, "x0", self._model)
-        return x, self.unseen_y
+        if not isinstance(x, np.ndarray) or x.dtype != self._model.dtype:
+            raise InputError(f"x0 is {dtype_name(x)}, but the clients compute in {self._model.dtype}; give NumPy's")
+        self._y_at_start = self.unseen_y
+        return x, self._y_at_start
+
+    def _exchanged(self) -> NoReturn:
+        raise UnsupportedError("y stays with the clients, so only x can be the outer block of a federation")
 
     @property
     def unseen_y(self) -> Blocks:
@@ -138,6 +159,7 @@ class Federation(Problem):
         """
         self.rounds += 1
         name, settings = described(work)
+        self._told = frozenset(public_part(work.begin(self._model)))
         request = WorkRequest(self.run, self.rounds, x, name, settings, self._values, "")
         request = replace(request, digest=hashlib.sha256(encode(request)).hexdigest())
         replies = self.log.replies(self.rounds, request.digest) if self.log is not None else None
@@ -148,6 +170,11 @@ class Federation(Problem):
         self._newest = x, replies
         return replies
 
+    @property
+    def has_worked(self) -> bool:
+        """Whether there was a round since this server was started: only then it knows which y_i the clients hold."""
+        return self._newest is not None
+
     def meters(self) -> dict[str, Any]:
         traffic = self.traffic
         return {
@@ -156,11 +183,18 @@ class Federation(Problem):
             "client_seconds": tuple(traffic.client_seconds),
         }
 
-    def look(self, x: Array, *, gradient: bool = False) -> list[Reply]:
-        """f, and its gradients where wanted, at x and the y_i of now; no round, and nothing moves."""
-        if not gradient and self._newest is not None and self._newest[0] is x:
+    def look(self, x: Array, y: Blocks | None = None, *, gradient: bool = False) -> list[Reply]:
+        """f, and its gradients where wanted, at x and the y_i of now, or of the start where that is given as y.
+
+        No round, and nothing moves.
+        """
+        at_start = y is not None and y is self._y_at_start
+        known = self._values and not gradient and not at_start and self._newest is not None
+        if known and self._newest is not None and self._newest[0] is x:
             return self._newest[1]
-        return self._gather(LookRequest(self.run, self.rounds, x, gradient), len(self.weights), Reply)
+        return self._gather(
+            LookRequest(self.run, 0 if at_start else self.rounds, x, gradient), len(self.weights), Reply
+        )
 
     def bound_of(self, x: Array, replies: Sequence[Reply]) -> float:
         """The bound at x and the y_i of now, from what a look with gradients told."""
@@ -168,6 +202,8 @@ class Federation(Problem):
 
     def _gather(self, request: Message, count: int, kind: type[AnswerType]) -> list[AnswerType]:
         """Ask all clients, and those that failed to answer well again, as often as the policy allows."""
+        if self._given_up is not None:
+            raise self._given_up
         found: dict[int, AnswerType] = {}
         faults: dict[int, str] = {}
         counts = not isinstance(request, LookRequest)  # looking is no part of what is measured
@@ -193,15 +229,16 @@ class Federation(Problem):
                 return [found[number] for number in range(count)]
         number = min(number for number in range(count) if number not in found)
         tries = self._policy.retries + 1
-        raise RunEnded(
+        self._given_up = RunEnded(
             "interrupted",
             f"client {number} {faults[number]} in round {request.round}, asked {tries} time{'s' * (tries > 1)}",
         )
+        raise self._given_up
 
     def _fault(self, request: Message, reply: Message | None, kind: type[Message]) -> str | None:
         """What is wrong with an answer, in words that follow "client 3"."""
         if reply is None:
-            return "did not answer in time"
+            return "did not answer"
         if isinstance(reply, Refusal):
             return f"refused ({reply.reason})"
         if not isinstance(reply, kind):
@@ -211,8 +248,14 @@ class Federation(Problem):
         if not isinstance(reply, Reply):
             return None
         wants_vector = isinstance(request, WorkRequest) or (isinstance(request, LookRequest) and request.gradient)
-        if wants_vector and reply.vector.shape != (self.d_x,):
+        if reply.vector.shape != ((self.d_x,) if wants_vector else (0,)):
             return f"sent a vector of shape {reply.vector.shape}"
+        if wants_vector and reply.vector.dtype != self._model.dtype:
+            return f"sent a vector of {reply.vector.dtype}"
+        if set(reply.memory) != (self._told if isinstance(request, WorkRequest) else set()):
+            return "told of another memory"
+        if any(math.isnan(number) for number in reply.memory.values()) or min(reply.calls.values(), default=0) < 0:
+            return "sent NaN or a negative count"
         numbers = [reply.grad_y_square, reply.y_square, reply.other_terms, reply.eps, reply.seconds]
         wants_value = self.told_values and (isinstance(request, LookRequest) or self._values)
         if not all_finite(reply.vector) or not all(math.isfinite(number) for number in numbers):
@@ -234,6 +277,12 @@ def _worst(told: Sequence[Constants | None]) -> Constants | None:
         mu_y=min(c.mu_y for c in known),
         source=known[0].source,
     )
+
+
+def _mark(description: Description) -> str:
+    """What tells a client from others: its size, and its constants but for rounding."""
+    c = description.constants
+    return f"{description.d_y} {None if c is None else [f'{n:.6g}' for n in (c.L_x, c.L_y, c.mu_x, c.mu_y)]}"
 
 
 class _CountedFederation(Federation):
@@ -273,7 +322,7 @@ class _RemoteSlice(Slice):
 
     def at(self, y: Blocks) -> Evaluation:
         self._tally.add("value")
-        return _RemoteEvaluation(self.x, self._federation, self._federation.look(self.x))
+        return _RemoteEvaluation(self.x, self._federation, self._federation.look(self.x, y))
 
 
 class _RemoteEvaluation(Evaluation):

@@ -268,7 +268,7 @@ class ReducedLbfgs(Method):
         state = state._replace(best=best, first_bound=first_bound)
         if constants is not None and _is_behind(constants, state):
             note = f"BAM took over after {state.calls} calls of the outer gradient, for want of progress"
-            guard = Bam().init(problem, best.x, best.y)
+            guard = Bam().init(problem, best.x, evaluation.y)  # in a federation only the newest y is kept
             return self._answering(state._replace(guard=(guard,)), best._replace(note=note))
         return self._answering(state, answer)
 

@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
+import pickle
 import signal
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent import futures
+from copy import copy
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
 
+from minmin.errors import InputError
 from minmin.federated.client import Client
 from minmin.federated.engines.base import Engine
 from minmin.federated.messages import Message, MessageError, decode, encode
 from minmin.federated.store import FolderStore, MemoryStore
 
 _SPAWN = multiprocessing.get_context("spawn")
-_PATIENCE = 5.0
-"""Seconds that a process gets to end by itself."""
+_START_SECONDS = 60.0
+"""What a new process gets to load its data; the time for an answer counts from then."""
+_READY = b"ready"
+
+
+class _Running(NamedTuple):
+    process: Any
+    connection: Connection
 
 
 class ProcessEngine(Engine):
     """Starts a process a client, which then holds its data and its y_i; a process that died is started again.
 
-    A client without a store of its own keeps its state in a temporary folder, so that it survives its process.
+    A client without a folder of its own keeps its state in a temporary one, so that it survives its process; its own
+    store has the newest state when the engine is closed.
     """
 
     def __init__(self, clients: Sequence[Client]):
         self._folder = tempfile.TemporaryDirectory(prefix="minmin-clients-")
-        for number, client in enumerate(clients):
+        self._originals = clients
+        self._clients = [copy(client) for client in clients]
+        for number, client in enumerate(self._clients):
             if isinstance(client.store, MemoryStore):
                 client.store = FolderStore(f"{self._folder.name}/{number}")
-        self._clients = clients
-        self._running: dict[int, tuple[Any, Connection]] = {}
+        self._running: dict[int, _Running] = {}
+        self._ready: set[int] = set()
+        self._threads = futures.ThreadPoolExecutor(len(clients), "minmin-client")
         self.started: dict[int, int] = {}
         try:
             for number in range(len(clients)):
@@ -43,74 +55,113 @@ class ProcessEngine(Engine):
             raise
 
     def exchange(self, requests: Mapping[int, Message], timeout: float | None) -> dict[int, Message]:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        waiting: dict[Connection, int] = {}
-        for number, request in requests.items():
-            connection = self._send(number, encode(request))
-            waiting[connection] = number
-        replies: dict[int, Message] = {}
-        while waiting:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            ready = wait(list(waiting), left)
-            if not ready:
-                break
-            for number in [waiting.pop(connection) for connection in list(waiting) if connection in ready]:
-                connection = self._running[number][1]
-                with contextlib.suppress(EOFError, OSError, MessageError):
-                    replies[number] = decode(connection.recv_bytes())
-        for number in waiting.values():
-            self._stop(number)  # an answer that comes late would be taken for the next one's
-        return replies
+        encoded = {id(request): encode(request) for request in requests.values()}
+        asked = self._started(requests)
+        # A pipe's both ends may block, so each has a thread, which a killed process sets free.
+        tasks = {
+            self._threads.submit(_ask, self._running[number].connection, encoded[id(requests[number])]): number
+            for number in asked
+        }
+        answers = self._gathered(tasks, timeout)
+        return {number: message for number, message in answers.items() if message is not None}
 
     def process_id(self, number: int) -> int:
         """Of the process that runs a client now."""
-        return int(self._running[number][0].pid)
+        return int(self._running[number].process.pid)
 
     def close(self) -> None:
-        for number in list(self._running):
-            self._stop(number)
+        self._stop(*self._running)
+        self._threads.shutdown()
+        for original, client in zip(self._originals, self._clients, strict=True):
+            if client.store is not original.store and (run := client.store.newest()) is not None:
+                kept = client.store.load(run, client.y0)
+                assert kept is not None
+                original.store.save(run, kept)
         self._folder.cleanup()
 
-    def _send(self, number: int, data: bytes) -> Connection:
-        """To the client's process, or to a new one where that is gone."""
-        if number not in self._running or not self._running[number][0].is_alive():
-            self._start(number)
-        connection = self._running[number][1]
-        try:
-            connection.send_bytes(data)
-        except OSError:
-            connection = self._start(number)
-            connection.send_bytes(data)
-        return connection
+    def _started(self, numbers: Iterable[int]) -> list[int]:
+        """Those whose process is there and ready, started anew where it was gone."""
+        asked = list(numbers)
+        for number in asked:
+            if number not in self._running or not self._running[number].process.is_alive():
+                self._start(number)
+        new = [number for number in asked if number not in self._ready]
+        tasks = {self._threads.submit(_receive, self._running[number].connection): number for number in new}
+        words = self._gathered(tasks, _START_SECONDS)
+        self._ready.update(number for number in new if words[number] == _READY)
+        return [number for number in asked if number in self._ready]
 
-    def _start(self, number: int) -> Connection:
+    def _gathered(self, tasks: Mapping[futures.Future[Any], int], timeout: float | None) -> dict[int, Any]:
+        """What the threads bring. A process that brings nothing is started anew.
+
+        One that is late is killed, since its answer would be taken for a later one's.
+        """
+        try:
+            _, late = futures.wait(tasks, timeout)
+        except BaseException:
+            for number in tasks.values():
+                self._running[number].process.kill()
+            futures.wait(tasks)
+            self._stop(*tasks.values())
+            raise
+        for task in late:
+            self._running[tasks[task]].process.kill()
+        brought = {number: task.result() for task, number in tasks.items()}
+        for number in [number for number, thing in brought.items() if thing is None]:
+            self._start(number)
+        return brought
+
+    def _start(self, number: int) -> None:
         self._stop(number)
         ours, theirs = _SPAWN.Pipe()
         process = _SPAWN.Process(target=_serve, args=(self._clients[number], theirs), daemon=True)
-        process.start()
-        theirs.close()
-        self._running[number] = process, ours
+        try:
+            process.start()
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            ours.close()
+            raise InputError(
+                f"client {number} cannot be sent to a process of its own ({error}); its functions must have names "
+                "in a module, or take engine='local'"
+            ) from error
+        finally:
+            theirs.close()
+        self._running[number] = _Running(process, ours)
         self.started[number] = self.started.get(number, 0) + 1
-        return ours
 
-    def _stop(self, number: int) -> None:
-        if number not in self._running:
-            return
-        process, connection = self._running.pop(number)
-        connection.close()
-        process.terminate()
-        process.join(_PATIENCE)
-        if process.is_alive():
+    def _stop(self, *numbers: int) -> None:
+        """Kill these; their states are whole whenever that happens."""
+        stopped = [self._running.pop(number) for number in numbers if number in self._running]
+        self._ready.difference_update(numbers)
+        for process, _ in stopped:
             process.kill()
-            process.join(_PATIENCE)
+        for process, connection in stopped:
+            process.join()
+            process.close()
+            connection.close()
+
+
+def _ask(connection: Connection, data: bytes) -> Message | None:
+    """A client's answer; None where there is no sensible one."""
+    try:
+        connection.send_bytes(data)
+        return decode(connection.recv_bytes())
+    except (EOFError, OSError, MessageError):
+        return None
+
+
+def _receive(connection: Connection) -> bytes | None:
+    try:
+        return connection.recv_bytes()
+    except (EOFError, OSError):
+        return None
 
 
 def _serve(client: Client, connection: Connection) -> None:
     """A client's process: answer until the server is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        try:
-            data = connection.recv_bytes()
-        except (EOFError, OSError):
-            return
-        connection.send_bytes(client.answer(data))
+    try:
+        connection.send_bytes(_READY)
+        while True:
+            connection.send_bytes(client.answer(connection.recv_bytes()))
+    except (EOFError, OSError):
+        return

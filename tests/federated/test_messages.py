@@ -1,0 +1,265 @@
+"""Messages: stable bytes that come back as they were, and refusal of everything else."""
+
+import json
+import pickle
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from minmin import Constants
+from minmin.federated.messages import (
+    DescribeRequest,
+    Description,
+    LookRequest,
+    MessageError,
+    Refusal,
+    Reply,
+    WorkRequest,
+    decode,
+    encode,
+    encoded_size,
+)
+
+X = np.array([1.5, -2.0])
+KNOWN = Constants(4.0, 9.0, 1.0, 2.0, "proved")
+GOLDEN = {
+    "work": (
+        WorkRequest("a1", 3, X, "bam", {"inner": "lbfgs"}, True, "d"),
+        b"minmin message 1\n\xf3\x14\x16Q\x91\x00\x00\x00"
+        b'{"arrays":[["x","float64",2]],"content":{"digest":"d","round":3,"run":"a1","settings":{"in'
+        b'ner":"lbfgs"},"value":true,"work":"bam"},"kind":"work"}'
+        b"\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\x00\xc0",
+    ),
+    "look": (
+        LookRequest("a1", 3, X.astype("float32"), False),
+        b"minmin message 1\n\xb2\x0f&\xcc^\x00\x00\x00"
+        b'{"arrays":[["x","float32",2]],"content":{"gradient":false,"round":3,"run":"a1"},"kind":"lo'
+        b'ok"}'
+        b"\x00\x00\xc0?\x00\x00\x00\xc0",
+    ),
+    "describe": (
+        DescribeRequest("a1", 0),
+        b"minmin message 1\n\x8c\xa8\xed\x0f@\x00\x00\x00"
+        b'{"arrays":[],"content":{"round":0,"run":"a1"},"kind":"describe"}',
+    ),
+    "description": (
+        Description("a1", 0, 2, 5, 1.5, "float64", 3, KNOWN),
+        b"minmin message 1\n\xe4\xb40\xd5\xdd\x00\x00\x00"
+        b'{"arrays":[],"content":{"abilities":3,"constants":{"L_x":4.0,"L_y":9.0,"blocks":["x","y"],'
+        b'"mu_x":1.0,"mu_y":2.0,"source":"proved"},"d_x":2,"d_y":5,"dtype":"float64","round":0,"run"'
+        b':"a1","weight":1.5},"kind":"description"}',
+    ),
+    "reply": (
+        Reply("a1", 3, X, None, 0.25, 1.0, 0.0, 1e-16, {"gain": float("inf")}, {"grad_y": 2}, 0.5),
+        b"minmin message 1\n^M\xd9\xe5\xe0\x00\x00\x00"
+        b'{"arrays":[["vector","float64",2]],"content":{"calls":{"grad_y":2},"eps":1e-16,"grad_y_squ'
+        b'are":0.25,"memory":{"gain":Infinity},"other_terms":0.0,"round":3,"run":"a1","seconds":0.5,'
+        b'"value":null,"y_square":1.0},"kind":"reply"}'
+        b"\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\x00\xc0",
+    ),
+    "refusal": (
+        Refusal("a1", 3, "stale"),
+        b"minmin message 1\n\x1d\x96\xd1\x90P\x00\x00\x00"
+        b'{"arrays":[],"content":{"reason":"stale","round":3,"run":"a1"},"kind":"refusal"}',
+    ),
+}
+
+
+def fields_of(message):
+    return {
+        name: (value.dtype.name, value.tobytes()) if isinstance(value, np.ndarray) else value
+        for name, value in vars(message).items()
+    }
+
+
+def same(a, b):
+    return type(a) is type(b) and fields_of(a) == fields_of(b)
+
+
+names = st.text(max_size=20)
+numbers = st.floats(allow_nan=False)
+rounds = st.integers(0, 2**60)
+vectors = st.sampled_from(["float32", "float64"]).flatmap(lambda dtype: arrays(dtype, st.integers(0, 20)))
+constants = st.builds(
+    Constants, st.floats(2, 9), st.floats(2, 9), st.floats(0, 1), st.floats(0, 1), st.sampled_from(["given", "proved"])
+)
+any_message = st.one_of(
+    st.builds(
+        WorkRequest,
+        names,
+        rounds,
+        vectors,
+        names,
+        st.dictionaries(names, st.one_of(numbers, names, st.booleans(), st.none())),
+        st.booleans(),
+        names,
+    ),
+    st.builds(LookRequest, names, rounds, vectors, st.booleans()),
+    st.builds(DescribeRequest, names, rounds),
+    st.builds(
+        Description, names, rounds, rounds, rounds, numbers, names, st.integers(0, 15), st.one_of(st.none(), constants)
+    ),
+    st.builds(
+        Reply,
+        names,
+        rounds,
+        vectors,
+        st.one_of(st.none(), numbers),
+        numbers,
+        numbers,
+        numbers,
+        numbers,
+        st.dictionaries(names, numbers),
+        st.dictionaries(names, rounds),
+        numbers,
+    ),
+    st.builds(Refusal, names, rounds, names),
+)
+
+
+@given(any_message)
+def test_what_is_decoded_is_what_was_encoded(message):
+    data = encode(message)
+    assert same(decode(data), message)
+    assert encode(decode(data)) == data
+    assert encoded_size(message) == len(data)
+
+
+@pytest.mark.parametrize("kind", GOLDEN)
+def test_bytes_are_stable(kind):
+    message, data = GOLDEN[kind]
+    assert message.kind == kind
+    assert encode(message) == data
+    assert same(decode(data), message)
+
+
+def test_every_kind_is_golden():
+    from minmin.federated.messages import _KINDS
+
+    assert set(GOLDEN) == set(_KINDS)
+
+
+def refused(data):
+    """No other error, whatever the bytes."""
+    with pytest.raises(MessageError):
+        decode(data)
+
+
+def sealed(header, arrays=b""):
+    """Bytes with a right length and checksum around any header."""
+    header = header if isinstance(header, bytes) else json.dumps(header).encode()
+    body = len(header).to_bytes(4, "little") + header + arrays
+    return b"minmin message 1\n" + zlib.crc32(body).to_bytes(4, "little") + body
+
+
+@pytest.mark.parametrize("kind", GOLDEN)
+def test_cut_and_lengthened_bytes_are_refused(kind):
+    data = GOLDEN[kind][1]
+    for end in range(len(data)):
+        refused(data[:end])
+    refused(data + b"\0")
+    refused(data + data)
+
+
+@pytest.mark.parametrize("kind", GOLDEN)
+def test_every_flipped_bit_is_seen(kind):
+    data = bytearray(GOLDEN[kind][1])
+    for place in range(len(data)):
+        for bit in range(8):
+            data[place] ^= 1 << bit
+            refused(bytes(data))
+            data[place] ^= 1 << bit
+
+
+@given(st.binary(max_size=200))
+def test_foreign_bytes_are_refused(data):
+    refused(data)
+    refused(sealed(data))
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+def header_of(message):
+    header_length = int.from_bytes(encode(message)[21:25], "little")
+    return json.loads(encode(message)[25 : 25 + header_length])
+
+
+@given(st.data())
+def test_headers_with_anything_in_them_are_refused_or_typed(data):
+    """One place of a good header is replaced; where the result is still a message, it has the types that it states."""
+    message = GOLDEN[data.draw(st.sampled_from(sorted(GOLDEN)))][0]
+    header = header_of(message)
+    inside = data.draw(st.booleans())
+    place = data.draw(st.sampled_from(sorted(header["content"] if inside else header)))
+    (header["content"] if inside else header)[place] = data.draw(json_values)
+    raw = b"".join(array.tobytes() for array in vars(message).values() if isinstance(array, np.ndarray))
+    try:
+        found = decode(sealed(header, raw))
+    except MessageError:
+        return
+    for name, value in vars(found).items():
+        stated = type(getattr(GOLDEN[found.kind][0], name))
+        optional = name in ("value", "constants")
+        assert isinstance(value, stated) or (stated is float and type(value) is int) or (optional and value is None)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        [["x", "int64", 2]],
+        [["x", "object", 2]],
+        [["x", "float16", 8]],
+        [["x", "float64", -1]],
+        [["x", "float64", 1]],
+        [["x", "float64", 3]],
+        [["x", "float64", 2.0]],
+        [["x", "float64", True]],
+        [["x", "float64", 10**30]],
+        [["x", "float64", 2**62]],
+        [["x", "float64", float("inf")]],
+        [["x", ["float64"], 2]],
+        [["x", "float64", 1], ["digest", "float64", 1]],
+        [["run", "float64", 2]],
+        [["other", "float64", 2]],
+        [["x", "float64", 2], ["other", "float64", 0]],
+        [["x"]],
+        ["x"],
+        None,
+        7,
+    ],
+)
+def test_arrays_of_other_types_and_sizes_are_refused(arrays):
+    header = header_of(GOLDEN["work"][0]) | {"arrays": arrays}
+    refused(sealed(header, X.tobytes()))
+
+
+def test_hostile_headers_are_refused():
+    refused(sealed(b"[" * 200_000))
+    refused(sealed(b'{"a":' * 200_000))
+    refused(sealed(b"9" * 10_000))
+    refused(sealed(b"\xff\xfe"))
+    refused(sealed({"kind": "eval", "content": {}, "arrays": []}))
+    refused(sealed({"kind": ["work"], "content": {}, "arrays": []}))
+    refused(sealed({"kind": "__class__", "content": {"run": "a"}, "arrays": []}))
+    refused(b"minmin message 1\n" + b"\xff" * 8)
+
+
+def test_nothing_is_pickled(monkeypatch):
+    def forbidden(*_, **__):
+        raise AssertionError("pickled")
+
+    for name in ("dump", "dumps", "load", "loads"):
+        monkeypatch.setattr(pickle, name, forbidden)
+    for message, data in GOLDEN.values():
+        assert same(decode(encode(message)), message)
+        assert b"pickle" not in data
+    refused(b"\x80\x04\x95")
