@@ -30,7 +30,7 @@ def states(folder):
     found = []
     for client in three_clients(folder):
         kept = client.store.load(client.store.newest(), client.y0)
-        found.append(leaves((kept.round, kept.y, kept.memory, kept.vector)))
+        found.append(leaves((kept.round, kept.y, kept.memory, kept.reply.vector)))
     return found
 
 
