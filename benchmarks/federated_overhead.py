@@ -1,8 +1,8 @@
 """How much a federation in one process costs above the bare loop over its clients' gradients.
 
-A thousand clients, f_i = ½ Σ_j a_ij (x_j - c_ij)² + ½ Σ_k b_ik (y_ik - x_k)², with 10⁴ variables in x and in y_i. The bare
-loop computes, in every round, as many gradients as the run does and the weighted sum of ∇ₓ, in plain NumPy: no method,
-no steps in y, no norms, no checks. The same with 5 variables in y_i shows what Python costs a client and round, and
+A thousand clients, f_i = ½ Σ_j a_ij (x_j - c_ij)² + ½ Σ_k b_ik (y_ik - x_k)², with 10⁴ variables in x and in y_i. The
+bare loop computes, in every round, as many gradients as the run does and the weighted sum of ∇ₓ, in plain NumPy: no
+method, no steps in y, no norms, no checks. The same with 5 variables in y_i shows what Python costs a client and round, and
 minimize() on the Sum how much of it is the method's own.
 """
 
@@ -78,8 +78,9 @@ def measure(d_y: int, method: str, **options: Any) -> None:
 
     ours_s, central_s, bare_s = interleaved_medians(ours, central, bare, repeats=5)
     print(
-        f"{method:>13}, d_y = {d_y:>5}, {each:.1f} ∇y a client and round: federated.run {ours_s:.2f} s, minimize "
-        f"{central_s:.2f} s, bare {bare_s:.2f} s; ratio to bare {ours_s / bare_s:.2f}, to minimize {ours_s / central_s:.2f}"
+        f"{method:>13}, d_y = {d_y:>5}, {each:.1f} ∇y a client and round: federated.run {ours_s:.2f} s, "
+        f"minimize {central_s:.2f} s, bare {bare_s:.2f} s; ratio to bare {ours_s / bare_s:.2f}, "
+        f"to minimize {ours_s / central_s:.2f}"
     )
 
 
