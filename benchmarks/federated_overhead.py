@@ -2,8 +2,8 @@
 
 A thousand clients, f_i = ½ Σ_j a_ij (x_j - c_ij)² + ½ Σ_k b_ik (y_ik - x_k)², with 10⁴ variables in x and in y_i. The
 bare loop computes, in every round, as many gradients as the run does and the weighted sum of ∇ₓ, in plain NumPy: no
-method, no steps in y, no norms, no checks. The same with 5 variables in y_i shows what Python costs a client and round, and
-minimize() on the Sum how much of it is the method's own.
+method, no steps in y, no norms, no checks. The same with 5 variables in y_i shows what Python costs a client and round,
+and minimize() on the Sum how much of it is the method's own.
 """
 
 from __future__ import annotations
