@@ -123,10 +123,13 @@ def machine_eps(vector: Vector) -> float:
 
 
 _KNOWN_EPS: dict[tuple[type, Any], float] = {}
+_NATIVE = (np.dtype("float64"), np.dtype("float32"))
 _EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
 
 
 def all_finite(array: Array) -> bool:
+    if type(array) is np.ndarray:
+        return bool(np.isfinite(array).all())
     xp = array_namespace(array)
     return bool(xp.all(xp.isfinite(array)))
 
@@ -148,6 +151,8 @@ def same_kind(first: Array, second: Array) -> bool:
 
 def like(array: Array, model: Array) -> Array:
     """The same values in the library, dtype and device of ``model``."""
+    if type(array) is type(model) is np.ndarray:
+        return np.asarray(array, dtype=model.dtype)
     xp = array_namespace(model)
     if array_namespace(array) is not xp:
         array = to_numpy(array)
@@ -159,6 +164,8 @@ def as_real(value: Any, name: str, model: Array | None = None) -> Array:
 
     Integers and truth values take the dtype of ``model`` (default NumPy's float64), lists its library as well.
     """
+    if type(value) is np.ndarray and value.dtype in _NATIVE:
+        return value
     if not is_array_api_obj(value):
         try:
             array = np.asarray(value)
@@ -183,12 +190,22 @@ def own_copy(vector: Vector) -> Vector:
     """The same vector in memory of its own."""
     if isinstance(vector, Blocks):
         return vector.map(own_copy)
+    if type(vector) is np.ndarray:
+        return np.array(vector)
     return array_namespace(vector).asarray(vector, copy=True)
 
 
 def dtype_name(array: Array) -> str:
     """The dtype as every library spells it: "float64", ..."""
-    return str(array.dtype).rsplit(".", maxsplit=1)[-1]
+    dtype = array.dtype
+    key = type(dtype), dtype
+    name = _KNOWN_NAMES.get(key)
+    if name is None:
+        name = _KNOWN_NAMES[key] = str(dtype).rsplit(".", maxsplit=1)[-1]
+    return name
+
+
+_KNOWN_NAMES: dict[tuple[type, Any], str] = {}
 
 
 def require_finite(array: Array, name: str) -> None:

@@ -30,7 +30,7 @@ def states(folder):
     found = []
     for client in three_clients(folder):
         kept = client.store.load(client.store.newest(), client.y0)
-        found.append(leaves((kept.round, kept.y, kept.memory, kept.vector)))
+        found.append(leaves((kept.round, kept.y, kept.memory, kept.reply.vector)))
     return found
 
 
@@ -119,7 +119,7 @@ if __name__ == "__main__":
     if engine == "processes":
         print(*(opened.process_id(i) for i in range(3)))
     print("ready", flush=True)
-    r = federated.run(clients, method, engine=opened, tol=1e-9, callback=slow, checkpoint=folder + "/server")
+    r = federated.run(clients, method, engine=opened, callback=slow, checkpoint=folder + "/server")
     opened.close()
     np.savez(folder + "/answer", x=r.x, fun=r.fun, grad_x=r.history.grad_x, value=r.history.value, nit=r.nit)
 """
@@ -145,11 +145,11 @@ def is_there(process):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
-@pytest.mark.parametrize(("engine", "kills"), [("local", 5), ("processes", 4)])
+@pytest.mark.parametrize(("engine", "kills"), [("local", 4), ("processes", 3)])
 def test_killed_at_random_moments(engine, kills, tmp_path):
     script = tmp_path / "server.py"
     script.write_text(SERVER)
-    whole = federated.run(three_clients(tmp_path / "whole"), "bam", tol=1e-9)
+    whole = federated.run(three_clients(tmp_path / "whole"), "bam")
     rng = np.random.default_rng(0)
     cut = tmp_path / "cut"
     ended = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from minmin.checkpoint import Checkpoint
@@ -83,7 +82,7 @@ class ServerCheckpoint(Checkpoint):
         return None
 
     def note(self, round_: int, digest: str, replies: list[Reply]) -> None:
-        scalars = tuple(json.dumps({k: v for k, v in asdict(r).items() if k != "vector"}) for r in replies)
+        scalars = tuple(json.dumps(reply.numbers()) for reply in replies)
         self._since.append(Round(round_, digest, scalars, tuple(r.vector for r in replies)))
         if self._snapshot is not None:
             self._save()

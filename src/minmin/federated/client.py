@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,7 @@ from minmin.federated.messages import (
 )
 from minmin.federated.store import Kept, MemoryStore, StateStore
 from minmin.federated.works import public_part, rebuilt
-from minmin.oracle import Ability, Evaluation, Problem, Tally
+from minmin.oracle import Ability, Evaluation, Problem, Tally, Work
 from minmin.space import all_finite, dot, dtype_name, like, to_numpy
 from minmin.sums import JOINTLY_EXPENSIVE, Sum
 
@@ -109,7 +107,7 @@ class Client:
         if request.round != done + 1:
             return Refusal(request.run, request.round, "stale" if request.round <= done else f"missed round {done + 1}")
         try:
-            work = rebuilt(request.work, request.settings)
+            work = _work_of(request)
         except (KeyError, TypeError, ValueError):
             return Refusal(request.run, request.round, "unknown work")
         begun = time.perf_counter()
@@ -118,18 +116,18 @@ class Client:
         if kept is not None and type(kept.memory) is type(memory):  # else another kind of work goes on from y
             memory = kept.memory
         memory, evaluation = work.done_by(self._problem, like(request.x, self.y0), memory)
-        reply = self._reply(request, evaluation, gradient=True, value=request.value, begun=begun)
-        reply = replace(reply, memory=public_part(memory))
+        told = public_part(memory)
+        reply = self._reply(request, evaluation, told, gradient=True, value=request.value, begun=begun)
         if not (all_finite(reply.vector) and math.isfinite(reply.grad_y_square)):
             return Refusal(request.run, request.round, "not finite")
-        self.store.save(request.run, _kept(request, evaluation.y, memory, reply))
+        self.store.save(request.run, Kept(request.round, evaluation.y, memory, request.digest, reply))
         return reply
 
     def _again(self, request: WorkRequest, kept: Kept) -> Message:
         """A round that was answered before is answered the same, and y does not move."""
         if request.digest != kept.request:
             return Refusal(request.run, request.round, "another request of the same round")
-        return Reply(vector=to_numpy(kept.vector), **json.loads(kept.reply))
+        return kept.reply
 
     def _looked(self, request: LookRequest) -> Message:
         if not self._is_point(request.x):
@@ -139,13 +137,22 @@ class Client:
         self._tally.counts.clear()
         y = self.y0 if kept is None else kept.y
         evaluation = self._problem.fix(like(request.x, self.y0)).at(y)
-        return self._reply(request, evaluation, gradient=request.gradient, value=True, begun=begun)
+        return self._reply(request, evaluation, {}, gradient=request.gradient, value=True, begun=begun)
 
     def _is_point(self, x: Any) -> bool:
         known = isinstance(x, np.ndarray) and dtype_name(x) == dtype_name(self.y0)
         return known and x.shape == (self._problem.d_x,) and all_finite(x)
 
-    def _reply(self, request: Message, evaluation: Evaluation, *, gradient: bool, value: bool, begun: float) -> Reply:
+    def _reply(
+        self,
+        request: Message,
+        evaluation: Evaluation,
+        memory: dict[str, float],
+        *,
+        gradient: bool,
+        value: bool,
+        begun: float,
+    ) -> Reply:
         has_value = value and Ability.VALUE in self._problem.abilities
         told = float(evaluation.value) if has_value else None
         vector = to_numpy(evaluation.grad_x) if gradient else np.zeros(0)
@@ -160,12 +167,19 @@ class Client:
             y_square=dot(evaluation.y, evaluation.y),
             other_terms=evaluation._other_terms() if gradient else 0.0,
             eps=evaluation.eps,
-            memory={},
+            memory=memory,
             calls=calls,
             seconds=time.perf_counter() - begun,
         )
 
 
-def _kept(request: WorkRequest, y: Any, memory: Any, reply: Reply) -> Kept:
-    told = {name: value for name, value in asdict(reply).items() if name != "vector"}
-    return Kept(request.round, y, memory, request.digest, json.dumps(told), reply.vector)
+_newest_work: tuple[WorkRequest, Work] | None = None
+
+
+def _work_of(request: WorkRequest) -> Work:
+    """What a request asks for; built once for all clients in this process that are handed the very same one."""
+    global _newest_work
+    known = _newest_work
+    if known is None or known[0] is not request:
+        known = _newest_work = request, rebuilt(request.work, request.settings)
+    return known[1]

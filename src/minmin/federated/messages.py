@@ -13,12 +13,14 @@ import numpy as np
 
 from minmin.constants import Constants
 from minmin.errors import MinMinError
+from minmin.space import dtype_name
 
 _MAGIC = b"minmin message 1\n"
 _CHECKSUM = struct.Struct("<I")
 _LENGTH = struct.Struct("<I")
 _START = len(_MAGIC) + _CHECKSUM.size
-_ORDER = "<"
+_LITTLE = {name: np.dtype(name).newbyteorder("<") for name in ("float32", "float64")}
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 class MessageError(MinMinError, ValueError):
@@ -105,6 +107,11 @@ class Reply(Message):
     """
 
     kind = "reply"
+
+    def numbers(self) -> dict[str, Any]:
+        """All but the vector, by name."""
+        return {name: value for name, value in vars(self).items() if name != "vector"}
+
     vector: np.ndarray[Any, Any]
     value: float | None
     grad_y_square: float
@@ -157,9 +164,9 @@ def decode(data: bytes) -> Message:
         header = json.loads(data[start : start + length])
         content, at = dict(header["content"]), start + length
         for name, dtype, size in header["arrays"]:
-            if dtype not in _DTYPES or not _is_whole(size) or size < 0:
+            if dtype not in _LITTLE or not _is_whole(size) or size < 0:
                 raise MessageError(f"a message must not hold {size} numbers of {dtype}")
-            array = np.frombuffer(data, np.dtype(dtype).newbyteorder(_ORDER), size, at)
+            array = np.frombuffer(data, _LITTLE[dtype], size, at)
             content[name] = array.astype(dtype)
             at += array.nbytes
         if at != len(data):
@@ -188,7 +195,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) or _is_whole(value)
 
 
-_DTYPES = ("float32", "float64")
 _FITS: dict[str, Callable[[Any], bool]] = {
     "str": lambda value: isinstance(value, str),
     "bool": lambda value: isinstance(value, bool),
@@ -208,12 +214,10 @@ def _header(message: Message) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
     content: dict[str, Any] = {}
     arrays: list[np.ndarray[Any, Any]] = []
     described: list[tuple[str, str, int]] = []
-    for field in fields(message):
-        value = getattr(message, field.name)
+    for name, value in vars(message).items():
         if isinstance(value, np.ndarray):
-            described.append((field.name, str(value.dtype), value.shape[0]))
-            arrays.append(np.ascontiguousarray(value, value.dtype.newbyteorder(_ORDER)))
+            described.append((name, dtype_name(value), value.shape[0]))
+            arrays.append(np.ascontiguousarray(value, _LITTLE[described[-1][1]]))
         else:
-            content[field.name] = asdict(value) if isinstance(value, Constants) else value
-    header = {"kind": message.kind, "content": content, "arrays": described}
-    return json.dumps(header, sort_keys=True, separators=(",", ":")).encode(), arrays
+            content[name] = asdict(value) if isinstance(value, Constants) else value
+    return _JSON.encode({"kind": message.kind, "content": content, "arrays": described}).encode(), arrays

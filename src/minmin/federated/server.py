@@ -314,10 +314,8 @@ class _RemoteSlice(Slice):
                 if kind not in ("grad_x", "value"):
                     for _ in range(count):
                         self._tally.add(kind)
-        unseen = self._federation.unseen_y
-        told = tuple(
-            work.begin(part)._replace(**reply.memory) for part, reply in zip(unseen.parts, replies, strict=True)
-        )
+        unseen = work.begin(self._federation.model)
+        told = tuple(unseen._replace(**reply.memory) for reply in replies)
         return told, _RemoteEvaluation(self.x, self._federation, replies)
 
     def at(self, y: Blocks) -> Evaluation:
@@ -355,8 +353,9 @@ class _RemoteEvaluation(Evaluation):
 
     def _compute_grad_x(self) -> Vector:
         total = self._weights[0] * self._replies[0].vector
+        term = np.empty_like(total)
         for w, reply in zip(self._weights[1:], self._replies[1:], strict=True):
-            total = total + w * reply.vector
+            total += np.multiply(w, reply.vector, out=term)
         return total
 
     def _compute_grad_y(self) -> Vector:

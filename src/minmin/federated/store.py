@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -14,9 +15,10 @@ from typing import Any, NamedTuple
 from minmin.codec import decode, encode
 from minmin.errors import CheckpointError, InputError
 from minmin.federated.baselines import LocalMemory
+from minmin.federated.messages import Reply
 from minmin.files import is_draft, write_atomically
 from minmin.methods import STATE_TYPES
-from minmin.space import Array
+from minmin.space import Array, to_numpy
 
 _RUN_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _MAGIC = b"minmin client state 1\n"
@@ -34,17 +36,25 @@ class Kept(NamedTuple):
         What its work remembers.
     request : str
         A digest of what it was asked.
-    reply : str
-        What it answered, but for the vector.
-    vector : array
-        That vector.
+    reply : Reply
+        What it answered.
     """
 
     round: int
     y: Any
     memory: Any
     request: str
-    reply: str
+    reply: Reply
+
+
+class _Stored(NamedTuple):
+    """The same as it lies in a file: the reply's numbers as JSON."""
+
+    round: int
+    y: Any
+    memory: Any
+    request: str
+    numbers: str
     vector: Any
 
 
@@ -111,14 +121,15 @@ class FolderStore(StateStore):
         if magic != _MAGIC or digest != _digest(payload):
             raise CheckpointError(f"the client's state {path} is truncated or damaged; it was left as it is")
         try:
-            tree, _ = decode(payload, (*STATE_TYPES, LocalMemory, Kept), model)
+            tree, _ = decode(payload, (*STATE_TYPES, LocalMemory, _Stored), model)
+            reply = Reply(vector=to_numpy(tree.vector), **json.loads(tree.numbers))
+            return Kept(tree.round, tree.y, tree.memory, tree.request, reply)
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(f"the client's state {path} is of another minmin; it was left as it is") from error
-        assert isinstance(tree, Kept)
-        return tree
 
     def save(self, run: str, kept: Kept) -> None:
-        path, payload = self._path(run), encode(kept, {})
+        path = self._path(run)
+        payload = encode(_Stored(*kept[:4], json.dumps(kept.reply.numbers()), kept.reply.vector), {})
         with self._locked():
             there = self.load(run, None)
             if there is not None and there.round >= kept.round:

@@ -109,11 +109,14 @@ class _FunctionEvaluation(Evaluation):
         array = as_real(answer, f"{name}(x, y)", model)
         if array.shape != model.shape:
             raise InputError(f"{name}(x, y) returned shape {tuple(array.shape)}; it must return {tuple(model.shape)}")
-        xp = array_namespace(model)
-        if array_namespace(array) is not xp:
-            raise InputError(f"{name}(x, y) returned an array of another library than its argument's")
         self._answer_eps = max(self._answer_eps, machine_eps(array))
-        own = xp.asarray(array, dtype=model.dtype, device=device(model), copy=True)
+        if type(array) is type(model) is np.ndarray:
+            own = np.array(array, dtype=model.dtype)
+        else:
+            xp = array_namespace(model)
+            if array_namespace(array) is not xp:
+                raise InputError(f"{name}(x, y) returned an array of another library than its argument's")
+            own = xp.asarray(array, dtype=model.dtype, device=device(model), copy=True)
         if not math.isfinite(dot(own, own)) and not all_finite(own):
             where = int(np.flatnonzero(~np.isfinite(to_numpy(own)))[0])
             raise NonFiniteError(f"{name}(x, y) returned {float(own[where])} at index {where}")
