@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -371,6 +372,23 @@ class _GLMEvaluation(Evaluation):
         if math.isinf(self.problem.loss.conjugate_radius):
             return 0.0
         return largest(direction.images[0] + self.problem.image_y(dy))
+
+    def from_afar(self) -> Evaluation | None:
+        """With the curvature, for every loss, of a parabola whose slope is right here and at the margin zero.
+
+        For the logistic loss that parabola lies above it (Jaakkola and Jordan, 2000), so a step never raises f.
+        """
+        p = self.problem
+        if math.isinf(p.loss.conjugate_radius):
+            return None
+        xp = array_namespace(self.margins)
+        zero = xp.zeros_like(self.margins)
+        change = self.slope_in_margins - p.loss.slope(zero, p.target, p.loss.prepare(zero, p.target))
+        far = xp.abs(self.margins) > 1.0
+        chord = p.weights * change / xp.where(far, self.margins, xp.ones_like(zero))
+        twin = copy(self)
+        twin._curvature = xp.where(far, xp.maximum(self.curvature, chord), self.curvature)
+        return twin
 
     def falls_for_ever(self, step: tuple[Direction, Array] | None = None) -> bool:
         """Whether the step, or a block of it, is unpenalised and has no sample against it."""
