@@ -188,3 +188,23 @@ def test_one_huge_outlier_is_not_taken_for_all_samples(block):
     r = minmin.minimize(problem, method="reduced-newton", tol=1e-8)
     assert r.status in ("converged", "stalled")
     assert r.fun <= glm_minimum(glm(X, Y, MIXED, 1e-3, 0.0))[1] + 0.02
+
+
+@pytest.mark.parametrize("alpha", [(0.0, 0.0), (0.0, 1e-3), (1e-3, 0.0)])
+@pytest.mark.parametrize(("dtype", "decades"), [(np.float64, 8), (np.float32, 3)])
+def test_units_of_columns_do_not_make_data_separable(alpha, dtype, decades):
+    """A column of large numbers must not hide that others have samples against them."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        A, B = (M * 10 ** rng.uniform(-decades, decades, M.shape[1]) for M in (X, Y))
+        problem = glm(*(M.astype(dtype) for M in (A, B, MIXED)), *alpha)
+        r = minmin.minimize(problem, method="reduced-newton")
+        assert r.status in ("converged", "stalled")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("unit", [1e-3, 1e6])
+def test_units_of_columns_do_not_hide_that_data_are_separable(dtype, unit):
+    problem = glm(*(M.astype(dtype) for M in (X, np.c_[unit * Y, GROUP], ONE_CLASS_IN_GROUP)), 0.0, 0.0)
+    with pytest.raises(minmin.NoMinimumError):
+        minmin.minimize(problem, method="reduced-newton", tol=1e-12)
