@@ -17,11 +17,13 @@ def inverse_root(matrix: Array) -> Array:
     H = to_numpy(matrix).astype(np.float64)
     if not np.isfinite(H).all():
         raise NonFiniteError("a Hessian of f holds NaN or infinity; is f finite around the start?")
+    kind = np.finfo(to_numpy(matrix).dtype)
     diagonal = np.diagonal(H)
-    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    # What is nearly too small for a number is no curvature: a step by it would overflow.
+    scale = 1.0 / np.sqrt(np.where(diagonal > float(kind.tiny) / float(kind.eps) ** 2, diagonal, 1.0))
     scaled = H * scale * scale[:, None]
     size = H.shape[0]
-    tiny = 4.0 * size * float(np.finfo(to_numpy(matrix).dtype).eps)
+    tiny = 4.0 * size * float(kind.eps)
     # LAPACK by name: the general functions spend ten times as long on looking at their arguments.
     L, failed = lapack.dpotrf(scaled, lower=1, clean=1)
     if failed or not np.diagonal(L).min() ** 2 > tiny:

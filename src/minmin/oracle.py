@@ -284,6 +284,13 @@ class Evaluation(ABC):
         """
         self._lacks(Ability.HESS_PRODUCT)
 
+    def from_afar(self) -> Evaluation | None:
+        """The same point with a Hessian that does not vanish far from a minimum; None where this one never does.
+
+        It is that of a model for steps from far away, not of f.
+        """
+        return None
+
     def falls_for_ever(self, step: tuple[Direction, Vector] | None = None) -> bool:
         """Whether f has no minimum, as it never rises along (dx, dy) from anywhere, and falls from somewhere.
 
@@ -383,6 +390,9 @@ class Problem(ABC):
     """Whether ∇ₓ needs all parts of y together, a round of communication, while each part has its own ∇ᵧ."""
     y_elsewhere: bool = False
     """Whether y stays with those who hold it, so that only its newest value can be had."""
+    endless_where_flat: bool = False
+    """Whether a gradient along which there is no curvature means that f has no minimum, as for a quadratic. Of data it
+    never does: least squares have no such gradient but by rounding, and other losses are only nearly flat."""
     _tally: Tally = UNCOUNTED
     _twin: Problem | None = None
     _given: Constants | None = None

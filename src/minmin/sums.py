@@ -57,6 +57,7 @@ class Sum(Problem):
             if term.d_x != self.d_x:
                 raise InputError(f"term {i} has d_x = {term.d_x}, the first has {self.d_x}; x is shared")
             self.abilities &= term.abilities & ~Ability.GAP
+        self.endless_where_flat = all(term.endless_where_flat for term in self.terms)
         self._given = checked_constants(constants)
         self._found = {}
 
@@ -226,6 +227,14 @@ class _SumEvaluation(Evaluation):
     def largest_move(self, direction: Direction, dy: Blocks) -> float:
         each = zip(self._evaluations, _of_terms(direction), dy, strict=True)
         return max(e.largest_move(own, part) for e, own, part in each)
+
+    def from_afar(self) -> Evaluation | None:
+        levels = [e.from_afar() for e in self._evaluations]
+        if all(level is None for level in levels):
+            return None
+        twin = copy(self)
+        twin._evaluations = [level or e for level, e in zip(levels, self._evaluations, strict=True)]
+        return twin
 
     def _compute_value(self) -> float:
         return sum(w * e.value for w, e in zip(self._weights, self._evaluations, strict=True))

@@ -18,6 +18,9 @@ ONE_CLASS_IN_GROUP = np.where(GROUP[:, 0] > 0, 1.0, MIXED)
 COUNTS = RNG.poisson(1.0, 60).astype(float)
 
 
+ALPHAS = [(1e-2, 1e-2), (1e-2, 0.0), (0.0, 1e-2), (0.0, 0.0)]
+
+
 def glm(X, Y, target, alpha_x, alpha_y, loss="logistic", **options):
     return GLM(X, Y, target, loss, alpha_x=alpha_x, alpha_y=alpha_y, **options)
 
@@ -111,21 +114,70 @@ def test_no_minimum_is_an_error_that_says_so(name, tol, record_property):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared", "poisson"])
-@pytest.mark.parametrize("far", [1e2, 1e6, 1e12, 1e100, 1e160])
-def test_a_start_whose_margins_are_huge(loss, far, record_property):
-    problem = glm(X, Y, COUNTS if loss == "poisson" else MIXED, 1e-2, 1e-2, loss)
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e12, 1e100, 1e160])
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_a_start_whose_margins_are_huge(loss, far, alpha, record_property):
+    problem = glm(X, Y, COUNTS if loss == "poisson" else MIXED, *alpha, loss)
     best = minmin.minimize(problem, method="reduced-newton", tol=1e-10)
     try:
         r = minmin.minimize(problem, np.full(5, far), method="reduced-newton", tol=1e-6)
     except minmin.NonFiniteError:
-        record_property("hard input", f"reduced-newton: {loss}, start {far:g}: NonFiniteError")
+        record_property("hard input", f"reduced-newton: {loss}, {alpha}, start {far:g}: NonFiniteError")
         assert far > 1e150 or loss == "poisson"
         return
-    record_property("hard input", f"reduced-newton: {loss}, start {far:g}: {r.status}")
+    record_property("hard input", f"reduced-newton: {loss}, {alpha}, start {far:g}: {r.status}")
     assert r.status in ("converged", "stalled")
     assert r.fun - best.fun <= r.gap_bound + 1e-12
     if r.success:
         assert r.gap_bound <= 1e-6
+
+
+@pytest.mark.parametrize("far", [1e2, 1e3, 1e4, 1e6])
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("block", ["x", "y"])
+def test_from_far_away_the_minimum_is_found_though_f_is_nearly_flat_there(far, alpha, block):
+    """Curvatures of exp(-far) say nothing of where the minimum is; a step of 1e150 would be no news."""
+    problem = glm(X, Y, MIXED, *alpha)
+    _, minimum = glm_minimum(problem)
+    for seed in range(5):
+        start = far * np.random.default_rng(seed).standard_normal(5 if block == "x" else 3)
+        starts = (start, None) if block == "x" else (None, start)
+        r = minmin.minimize(problem, *starts, method="reduced-newton", tol=1e-8)
+        assert r.status == "converged", r
+        assert r.fun - minimum <= r.gap_bound + 1e-13
+
+
+FLAT_BY_CHANCE = {
+    "no curvature at the start": (lambda: glm([[1.0], [1.0]], [[1.0], [-1.0]], [1, -1], 0.0, 1.0), [1000.0]),
+    "a huge row": (
+        lambda: glm(
+            [[1.0, 0.0], [0.0, 1.0], [3e7, 3e7]], [[1.0], [0.0], [0.0]], [2.0, 0.0, -1.0], 1e-2, 1.0, "squared"
+        ),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLAT_BY_CHANCE)
+def test_data_that_look_flat_have_a_minimum_all_the_same(name):
+    make, start = FLAT_BY_CHANCE[name]
+    problem = make()
+    r = minmin.minimize(problem, start, method="reduced-newton")
+    _, minimum = glm_minimum(problem)
+    assert r.status in ("converged", "stalled")
+    assert r.fun - minimum <= r.gap_bound + 1e-14
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("alpha_y", [0.0, 1e-6])
+def test_estimates_are_not_below_the_gap_where_curvatures_differ_widely(seed, alpha_y):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((60, 5)) * np.geomspace(1e-3, 1.0, 5)
+    problem = glm(A, Y, MIXED, 0.0, alpha_y)
+    r = minmin.minimize(problem, method="reduced-newton", tol=1e-2)
+    assert r.success
+    assert not r.certified
+    assert r.fun - glm_minimum(problem)[1] <= r.gap_bound
 
 
 @pytest.mark.parametrize("block", ["x", "y"])
@@ -136,3 +188,23 @@ def test_one_huge_outlier_is_not_taken_for_all_samples(block):
     r = minmin.minimize(problem, method="reduced-newton", tol=1e-8)
     assert r.status in ("converged", "stalled")
     assert r.fun <= glm_minimum(glm(X, Y, MIXED, 1e-3, 0.0))[1] + 0.02
+
+
+@pytest.mark.parametrize("alpha", [(0.0, 0.0), (0.0, 1e-3), (1e-3, 0.0)])
+@pytest.mark.parametrize(("dtype", "decades"), [(np.float64, 8), (np.float32, 3)])
+def test_units_of_columns_do_not_make_data_separable(alpha, dtype, decades):
+    """A column of large numbers must not hide that others have samples against them."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        A, B = (M * 10 ** rng.uniform(-decades, decades, M.shape[1]) for M in (X, Y))
+        problem = glm(*(M.astype(dtype) for M in (A, B, MIXED)), *alpha)
+        r = minmin.minimize(problem, method="reduced-newton")
+        assert r.status in ("converged", "stalled")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("unit", [1e-3, 1e6])
+def test_units_of_columns_do_not_hide_that_data_are_separable(dtype, unit):
+    problem = glm(*(M.astype(dtype) for M in (X, np.c_[unit * Y, GROUP], ONE_CLASS_IN_GROUP)), 0.0, 0.0)
+    with pytest.raises(minmin.NoMinimumError):
+        minmin.minimize(problem, method="reduced-newton", tol=1e-12)

@@ -25,8 +25,8 @@ _LOOSEST, _POWER = 0.2, 0.5
 _MOST_CG_STEPS = 1000
 _CAUTION = 4.0
 """Estimated bounds are multiplied by this."""
-_SURE = 0.5
-"""A bound is estimated only after a step that stays this near, in units of where the quadratic model holds."""
+_SURE, _QUIET = 0.5, 2
+"""A bound is estimated only after _QUIET steps in a row that stay this near, in units of where the model holds."""
 _STUCK = 3
 """After so many steps in a row that move nothing a run is at its end."""
 _PATIENCE = 100
@@ -38,6 +38,8 @@ _LEFT = 1e-6
 """Where a y-Hessian is singular, so much of ∇ᵧf may lie outside of its range."""
 _ZERO = 10.0
 """A gradient of so many times its rounding error may be zero."""
+_SHORT = 0.05
+"""Where so small a part of a Newton step is all that can be taken, the model's curvature is that of somewhere else."""
 
 
 class NewtonState(NamedTuple):
@@ -60,6 +62,12 @@ class NewtonState(NamedTuple):
         |∇F| at first, in the preconditioner's norm.
     noise : float
         How large rounding errors in ∇F are expected to be.
+    quiet : int
+        Steps in a row that stayed where the quadratic model holds.
+    softest : float
+        The least curvature of F seen in them.
+    estimate : float
+        What the bound would be by it.
     stuck : int
         Steps in a row that moved nothing.
     peak : float
@@ -78,6 +86,9 @@ class NewtonState(NamedTuple):
     roots: tuple[Array, ...]
     scale: float
     noise: float
+    quiet: int
+    softest: float
+    estimate: float
     stuck: int
     peak: float
     age: int
@@ -112,36 +123,23 @@ class ReducedNewton(Method):
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> NewtonState:
         answer = Answer(x, y, math.inf, estimated=True)
-        return NewtonState(x, y, (), (), (), 0.0, (), math.inf, 0.0, 0, norm(x), 0, answer)
+        return NewtonState(x, y, (), (), (), 0.0, (), math.inf, 0.0, 0, math.inf, math.inf, 0, norm(x), 0, answer)
 
     def step(self, problem: Problem, state: NewtonState) -> NewtonState:
         if not state.gradient:
             return self._first(problem, state)
         evaluation = problem.resumed(state.x, state.y, state.carried)
-        diagonal = _positive(evaluation.hess_xx_diagonal())
         (gradient,), (y_step,) = state.gradient, state.y_step
-        size = math.sqrt(dot(gradient, gradient / diagonal))
-        scale = size if math.isinf(state.scale) else state.scale
-        step = reduced_cg(
-            evaluation,
-            YSystem(evaluation, state.roots),
-            gradient,
-            y_step,
-            diagonal,
-            tolerance=min(_LOOSEST, (size / scale) ** _POWER) if scale > 0.0 else _LOOSEST,
-            most_steps=_MOST_CG_STEPS,
-        )
-        if step.flat and step.left > _ZERO * state.noise and _is_quadratic(evaluation, step):
+        trial = _tried(YSystem(evaluation, state.roots), gradient, y_step, state.y_gain, state.scale)
+        state = state._replace(scale=trial.scale)
+        flat = trial.step.flat and trial.step.left > _ZERO * state.noise
+        if flat and problem.endless_where_flat:
             raise NoMinimumError(_NO_MINIMUM)
-        slope = dot(gradient, step.direction.dx) - state.y_gain
-        if not slope < 0.0:
-            return _ended(state._replace(stuck=state.stuck + 1))
-
-        def at(t: float) -> tuple[Evaluation, float]:
-            new = evaluation.slice.moved(step.direction, t).at(state.y + t * step.dy)
-            return new, new.slope(step.direction, step.dy)
-
-        new, t = search(at, slope)
+        poor = flat or trial.t < _SHORT or state.stuck > 0
+        from_afar = _tried_from_afar(evaluation) if poor else None
+        new, step, t, _ = from_afar or trial
+        if new is None:
+            return _unmoved(state, quiet=0 if flat else state.quiet + 1)
         if new.falls_for_ever((step.direction, step.dy)) or new.falls_for_ever():
             raise NoMinimumError(_NO_MINIMUM)
         stuck = 0 if _moved(state, new, evaluation.eps) else state.stuck + 1
@@ -149,8 +147,8 @@ class ReducedNewton(Method):
         if peak > _SHRUNK * norm(new.x) or age > _STALE:
             new = problem.fix(new.x).at(new.y)
             peak, age = norm(new.x), 0
-        state = state._replace(scale=scale, stuck=stuck, peak=peak, age=age)
-        return self._at(problem, state, YSystem(new), step, t)
+        state = state._replace(stuck=stuck, peak=peak, age=age)
+        return self._at(problem, state, YSystem(new), None if flat or from_afar else step, t)
 
     def _first(self, problem: Problem, state: NewtonState) -> NewtonState:
         """The state at the start, with y lowered."""
@@ -171,7 +169,7 @@ class ReducedNewton(Method):
     def _at(
         self, problem: Problem, state: NewtonState, y_system: YSystem, step: NewtonStep | None, t: float
     ) -> NewtonState:
-        """The state at a new point, with its bound."""
+        """The state at a new point, with its bound; the step that led there, if it was one of Newton's."""
         evaluation = y_system.evaluation
         y_step, y_gain = y_system.newton_step()
         gradient = evaluation.grad_x_ahead(y_step)
@@ -179,8 +177,11 @@ class ReducedNewton(Method):
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
         certificate = problem.certificate(evaluation)
         bound, estimated = certificate.bound, math.isinf(certificate.bound)
-        if estimated and step is not None:
-            bound = _estimate(y_system, gradient, step, t, certificate.noise[1])
+        quiet, softest, estimate = 0, math.inf, math.inf
+        if estimated and step is not None and t * evaluation.largest_move(step.direction, step.dy) <= _SURE:
+            quiet, softest = state.quiet + 1, min(state.softest, step.softest)
+            estimate = _estimate(problem, y_system, gradient, softest, certificate.noise[1])
+            bound = estimate if quiet >= _QUIET else math.inf
         answer = Answer(
             evaluation.x,
             evaluation.y,
@@ -200,6 +201,9 @@ class ReducedNewton(Method):
             y_gain=y_gain,
             roots=y_system.roots,
             noise=certificate.noise[0],
+            quiet=quiet,
+            softest=softest,
+            estimate=estimate,
             answer=answer,
         )
 
@@ -213,6 +217,46 @@ _NO_MINIMUM = (
 )
 
 
+class _Trial(NamedTuple):
+    """Where a step leads (nowhere if f does not fall), the step, how much of it was taken, and |∇F| at first."""
+
+    new: Evaluation | None
+    step: NewtonStep
+    t: float
+    scale: float
+
+
+def _tried(y_system: YSystem, gradient: Vector, y_step: Vector, y_gain: float, scale: float) -> _Trial:
+    """The Newton step, as far as it is good; ``scale`` is |∇F| at first, infinite where this is first."""
+    evaluation = y_system.evaluation
+    diagonal = _positive(evaluation.hess_xx_diagonal())
+    size = math.sqrt(dot(gradient, gradient / diagonal))
+    scale = size if math.isinf(scale) else scale
+    tolerance = min(_LOOSEST, (size / scale) ** _POWER) if scale > 0.0 else _LOOSEST
+    step = reduced_cg(evaluation, y_system, gradient, y_step, diagonal, tolerance=tolerance, most_steps=_MOST_CG_STEPS)
+    slope = dot(gradient, step.direction.dx) - y_gain
+    if not slope < 0.0:
+        return _Trial(None, step, 0.0, scale)
+
+    def at(t: float) -> tuple[Evaluation, float]:
+        new = evaluation.slice.moved(step.direction, t).at(evaluation.y + t * step.dy)
+        return new, new.slope(step.direction, step.dy)
+
+    new, t = search(at, slope)
+    return _Trial(new, step, t, scale)
+
+
+def _tried_from_afar(evaluation: Evaluation) -> _Trial | None:
+    """The same with a curvature that does not vanish far away; None where there is no other, or it leads nowhere."""
+    level = evaluation.from_afar()
+    if level is None:
+        return None
+    y_system = YSystem(level)
+    y_step, y_gain = y_system.newton_step()
+    trial = _tried(y_system, level.grad_x_ahead(y_step), y_step, y_gain, math.inf)
+    return None if trial.new is None else trial
+
+
 def _lowered(evaluation: Evaluation, dy: Vector, slope: float) -> Evaluation:
     """The evaluation after a step in y alone."""
 
@@ -220,7 +264,7 @@ def _lowered(evaluation: Evaluation, dy: Vector, slope: float) -> Evaluation:
         new = evaluation.slice.at(evaluation.y + t * dy)
         return new, dot(new.grad_y, dy)
 
-    return search(at, slope)[0]
+    return search(at, slope)[0] or evaluation
 
 
 def _positive(diagonal: Array) -> Array:
@@ -233,25 +277,27 @@ def _moved(state: NewtonState, new: Evaluation, eps: float) -> bool:
     return norm(new.x - state.x) > 4.0 * eps * norm(state.x) or norm(new.y - state.y) > 4.0 * eps * norm(state.y)
 
 
-def _ended(state: NewtonState) -> NewtonState:
-    return state._replace(answer=state.answer._replace(exhausted=state.stuck >= _STUCK))
+def _unmoved(state: NewtonState, quiet: int) -> NewtonState:
+    """The state after a step that leads nowhere."""
+    stuck, answer = state.stuck + 1, state.answer._replace(exhausted=state.stuck + 1 >= _STUCK)
+    if answer.estimated:
+        answer = answer._replace(gap_bound=state.estimate if quiet >= _QUIET else math.inf)
+    return state._replace(stuck=stuck, quiet=quiet, answer=answer)
 
 
-def _estimate(y_system: YSystem, gradient: Vector, step: NewtonStep, t: float, noise_y: float) -> float:
+def _estimate(problem: Problem, y_system: YSystem, gradient: Vector, softest: float, noise_y: float) -> float:
     """What |∇F|²/2μ would be with the least curvature seen, and y's part, times a factor for what was not seen.
 
-    Only near a minimum: a step on the way to where f falls for ever stays as long as it is.
+    It means something only near a minimum: steps on the way to where f falls for ever stay as long as they are.
     """
-    if t * y_system.evaluation.largest_move(step.direction, step.dy) > _SURE:
-        return math.inf
     y_step, y_gain = y_system.newton_step()
     left = norm(y_system.left_by(y_step))
     if left > _LEFT * norm(y_system.evaluation.grad_y) and left > _ZERO * noise_y:
-        if _is_quadratic(y_system.evaluation, step):
+        if problem.endless_where_flat:
             raise NoMinimumError(_NO_MINIMUM)
         return math.inf
-    return _CAUTION * (square(norm(gradient)) / (2.0 * step.softest) + 0.5 * y_gain)
-
-
-def _is_quadratic(evaluation: Evaluation, step: NewtonStep) -> bool:
-    return evaluation.largest_move(step.direction, step.dy) == 0.0
+    size = norm(gradient)
+    if size > 0.0 and not 0.0 < softest < math.inf:
+        return math.inf
+    in_x = square(size) / (2.0 * softest) if size > 0.0 else 0.0
+    return _CAUTION * (in_x + 0.5 * y_gain)

@@ -132,6 +132,14 @@ def column_squares(squared: Any, weights: Array) -> Array:
     return total
 
 
+def row_sums(squared: Any, weights: Array) -> Array:
+    """(A∘A)w, from :func:`squared_entries`."""
+    if scipy.sparse.issparse(squared):
+        return squared @ weights
+    rows = (squared[piece, :] for piece in _pieces(squared.shape[0]))
+    return array_namespace(squared).concat([(piece * piece) @ weights for piece in rows])
+
+
 def row_squares(design: Any) -> Array:
     """|a_i|² of every row, from :func:`squared_entries`."""
     if scipy.sparse.issparse(design):

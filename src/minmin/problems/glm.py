@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from minmin.problems.designs import (
     in_one_dtype,
     plain,
     row_squares,
+    row_sums,
     squared_entries,
     stored_arrays,
     vector_model,
@@ -38,7 +40,7 @@ from minmin.problems.spectrum import (
     smoothness_frontier,
     squared_norm,
 )
-from minmin.space import Array, dot, largest, like, norm, same_kind, to_numpy
+from minmin.space import Array, dot, largest, like, machine_eps, norm, same_kind, to_numpy
 
 
 class GLM(Problem):
@@ -144,8 +146,7 @@ class GLM(Problem):
         return self.target
 
     def fix(self, x: Array) -> Slice:
-        self._tally.add("passes")
-        return _GLMSlice(x, self.X @ x, self)
+        return _GLMSlice(x, self.image_x(x), self)
 
     def resumed(self, x: Array, y: Array, carried: tuple[Array, ...]) -> Evaluation:
         if not carried:
@@ -169,6 +170,42 @@ class GLM(Problem):
         if math.isinf(by_duality.bound) and (self._given is not None or self.loss.min_curvature > 0.0):
             return super().certificate(evaluation)
         return by_duality
+
+    def counting(self, v: Array) -> Array:
+        """v with zeros for samples of no weight."""
+        return array_namespace(v).astype(self.weights > 0, v.dtype) * v
+
+    def recedes(self, dx: Array, dy: Array) -> bool:
+        """Whether no sample's loss ever rises along (dx, dy), and some sample's falls, whatever the columns' units are.
+
+        What rounding has left of columns without a part in it is taken out first; then the only rounding is that of
+        one product, which every row's own terms bound. Three products with each design, all counted.
+        """
+        designs = ((self._squared("X"), dx, "passes"), (self._squared("Y"), dy, "passes_y"))
+        moves = []
+        for squared, v, kind in designs:
+            self._tally.add(kind)
+            moves.append(column_squares(squared, self.weights) ** 0.5 * array_namespace(v).abs(v))
+        most = max(largest(move) for move in moves)
+        if not 0.0 < most < math.inf:
+            return False
+        eps = machine_eps(dx)
+        x, y = (
+            array_namespace(v).where(move > _AGREEMENT * eps * most, v / most, 0.0 * v)
+            for (_, v, _), move in zip(designs, moves, strict=True)
+        )
+        terms: Any = 0.0
+        for (squared, _, kind), v in zip(designs, (x, y), strict=True):
+            self._tally.add(kind)
+            terms = terms + row_sums(squared, v * v)
+        change = self.counting(self.image_x(x) + self.image_y(y))
+        slack = (_AGREEMENT * eps) * terms**0.5
+        return not self.loss.rises(change, self.target, slack) and self.loss.falls(change, self.target, slack)
+
+    def image_x(self, dx: Array) -> Array:
+        """X·dx, counted."""
+        self._tally.add("passes")
+        return self.X @ dx
 
     def pull_x(self, v: Array) -> Array:
         """Xᵀv, counted."""
@@ -249,8 +286,7 @@ class _GLMSlice(Slice):
         return _GLMEvaluation(self, y, self.margins + self._problem.Y @ y, self._problem)
 
     def along(self, dx: Array) -> Direction:
-        self._problem._tally.add("passes")
-        return Direction(dx, (self._problem.X @ dx,))
+        return Direction(dx, (self._problem.image_x(dx),))
 
     def moved(self, direction: Direction, t: float) -> Slice:
         (image,) = direction.images
@@ -377,6 +413,23 @@ class _GLMEvaluation(Evaluation):
             return 0.0
         return largest(direction.images[0] + self.problem.image_y(dy))
 
+    def from_afar(self) -> Evaluation | None:
+        """With the curvature, for every loss, of a parabola whose slope is right here and at the margin zero.
+
+        For the logistic loss that parabola lies above it (Jaakkola and Jordan, 2000), so a step never raises f.
+        """
+        p = self.problem
+        if math.isinf(p.loss.conjugate_radius):
+            return None
+        xp = array_namespace(self.margins)
+        zero = xp.zeros_like(self.margins)
+        change = self.slope_in_margins - p.loss.slope(zero, p.target, p.loss.prepare(zero, p.target))
+        far = xp.abs(self.margins) > 1.0
+        chord = p.weights * change / xp.where(far, self.margins, xp.ones_like(zero))
+        twin = copy(self)
+        twin._curvature = xp.where(far, xp.maximum(self.curvature, chord), self.curvature)
+        return twin
+
     def falls_for_ever(self, step: tuple[Direction, Array] | None = None) -> bool:
         """Whether the step, or a block of it, is unpenalised and has no sample against it."""
         p = self.problem
@@ -387,18 +440,26 @@ class _GLMEvaluation(Evaluation):
         else:
             direction, dy = step
             in_x, in_y, dx = direction.images[0], p.image_y(dy), direction.dx
-        changes = []
-        for image, squares, v, alpha in zip((in_x, in_y), p.row_squares, (dx, dy), (p.alpha_x, p.alpha_y), strict=True):
-            if alpha == 0.0:
-                changes.append((image, (_AGREEMENT * self.eps * norm(v)) * squares**0.5))
-        if len(changes) == 2:
-            changes.append((in_x + in_y, changes[0][1] + changes[1][1]))
-        counts = array_namespace(self.margins).astype(p.weights > 0, self.margins.dtype)
-        return any(p.loss.recedes(counts * image, p.target, slack) for image, slack in changes)
+        ways = []
+        if p.alpha_x == 0.0:
+            ways.append((in_x, dx, 0.0 * dy))
+        if p.alpha_y == 0.0:
+            ways.append((in_y, 0.0 * dx, dy))
+        if len(ways) == 2:
+            ways.append((in_x + in_y, dx, dy))
+        return any(self._may_recede(*way) and p.recedes(*way[1:]) for way in ways)
+
+    def _may_recede(self, image: Array, dx: Array, dy: Array) -> bool:
+        """Whether no sample is against a change of all margins, as far as norms can tell without a product."""
+        p = self.problem
+        in_x, in_y = p.row_squares
+        slack = (_AGREEMENT * self.eps) * (norm(dx) * in_x**0.5 + norm(dy) * in_y**0.5)
+        return not p.loss.rises(p.counting(image), p.target, slack)
 
 
 _AGREEMENT = 1e3
-"""A change of a margin of at most so many times eps times |X_i||dx| is none."""
+"""A change of a margin of at most so many times eps times its terms is none, and a column that moves margins by so
+small a part of what another one does has no part in a direction."""
 
 
 def _checked_penalty(alpha: Any, name: str) -> float:

@@ -43,11 +43,15 @@ class Loss(ABC):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array: ...
 
     @abstractmethod
-    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
-        """Whether no sample's loss ever rises, and some sample's ever falls, as margins go on changing like this.
+    def rises(self, change: Array, target: Array, slack: Array) -> bool:
+        """Whether some sample's loss rises in the end as margins go on changing like this.
 
         Changes of at most ``slack`` count as none.
         """
+
+    @abstractmethod
+    def falls(self, change: Array, target: Array, slack: Array) -> bool:
+        """Whether some sample's loss falls for ever, where none rises."""
 
 
 class Logistic(Loss):
@@ -87,10 +91,11 @@ class Logistic(Loss):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array:
         return shared / ((1.0 + shared) * (1.0 + shared))
 
-    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
-        along = target * change
-        xp = array_namespace(along)
-        return bool(xp.all(along >= -slack)) and bool(xp.any(along > slack))
+    def rises(self, change: Array, target: Array, slack: Array) -> bool:
+        return not bool(array_namespace(change).all(target * change >= -slack))
+
+    def falls(self, change: Array, target: Array, slack: Array) -> bool:
+        return bool(array_namespace(change).any(target * change > slack))
 
 
 class Squared(Loss):
@@ -116,7 +121,10 @@ class Squared(Loss):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array:
         return array_namespace(shared).ones_like(shared)
 
-    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
+    def rises(self, change: Array, target: Array, slack: Array) -> bool:
+        return True
+
+    def falls(self, change: Array, target: Array, slack: Array) -> bool:
         return False
 
 
@@ -149,11 +157,12 @@ class Poisson(Loss):
     def curvature(self, margin: Array, target: Array, shared: Array) -> Array:
         return shared
 
-    def recedes(self, change: Array, target: Array, slack: Array) -> bool:
+    def rises(self, change: Array, target: Array, slack: Array) -> bool:
         xp = array_namespace(change)
-        size = xp.abs(change)
-        rises = (change > slack) | ((size > slack) & (target > 0))
-        return not bool(xp.any(rises)) and bool(xp.any(size > slack))
+        return not bool(xp.all((change <= slack) & ((xp.abs(change) <= slack) | (target == 0))))
+
+    def falls(self, change: Array, target: Array, slack: Array) -> bool:
+        return bool(array_namespace(change).any(change < -slack))
 
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Logistic(), Squared(), Poisson())}

@@ -32,6 +32,7 @@ class Quadratic(Problem):
     """
 
     abilities = Ability.VALUE | Ability.HESS_YY | Ability.HESS_PRODUCT
+    endless_where_flat = True
 
     def __init__(self, H: Any, b: Any, d_x: int, constants: Constants | None = None):
         self.b = as_real(b, "b")
