@@ -20,8 +20,9 @@ def inverse_root(matrix: Array) -> Array:
     kind = np.finfo(to_numpy(matrix).dtype)
     diagonal = np.diagonal(H)
     # What is nearly too small for a number is no curvature: a step by it would overflow.
-    scale = 1.0 / np.sqrt(np.where(diagonal > float(kind.tiny) / float(kind.eps) ** 2, diagonal, 1.0))
-    scaled = H * scale * scale[:, None]
+    curved = diagonal > float(kind.tiny) / float(kind.eps) ** 2
+    scale = np.where(curved, 1.0, 0.0) / np.sqrt(np.where(curved, diagonal, 1.0))
+    scaled = H * scale * scale[:, None] + np.diag(np.where(curved, 0.0, 1.0))
     size = H.shape[0]
     tiny = 4.0 * size * float(kind.eps)
     # LAPACK by name: the general functions spend ten times as long on looking at their arguments.
@@ -34,3 +35,9 @@ def inverse_root(matrix: Array) -> Array:
     else:
         root, _ = lapack.dtrtri(L, lower=1)
     return like(root * scale, matrix)
+
+
+def is_whole(root: Array) -> bool:
+    """Whether an inverse root left out no direction, but for variables that nothing depends on."""
+    used = to_numpy(root) != 0.0
+    return int(used.any(axis=1).sum()) == int(used.any(axis=0).sum())

@@ -284,6 +284,10 @@ class Evaluation(ABC):
         """
         self._lacks(Ability.HESS_PRODUCT)
 
+    def hidden_by_rounding(self) -> float:
+        """How much of f rounding errors in its terms may hide; zero where that is unknown."""
+        return 0.0
+
     def from_afar(self) -> Evaluation | None:
         """The same point with a Hessian that does not vanish far from a minimum; None where this one never does.
 
@@ -458,8 +462,11 @@ class Problem(ABC):
         """An upper bound on f - f* at an evaluation; infinite where there is none."""
         return self.convexity_bound(evaluation)
 
-    def certificate(self, evaluation: Evaluation) -> Certificate:
-        """The best bound at an evaluation whose :meth:`Evaluation.grad_x_ahead` is known, at no further ∇ₓ."""
+    def certificate(self, evaluation: Evaluation, y_root: Array | None = None) -> Certificate:
+        """The best bound at an evaluation whose :meth:`Evaluation.grad_x_ahead` is known, at no further ∇ₓ.
+
+        ``y_root`` is a K with KᵀK = H_yy⁻¹, where one is known.
+        """
         bound, constants = self.convexity_bound(evaluation), self.constants
         noise = (0.0, 0.0) if constants is None else evaluation.gradient_noise(constants)
         return Certificate(bound, self.gap_floor(evaluation), by_data=False, noise=noise)

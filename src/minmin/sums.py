@@ -228,6 +228,9 @@ class _SumEvaluation(Evaluation):
         each = zip(self._evaluations, _of_terms(direction), dy, strict=True)
         return max(e.largest_move(own, part) for e, own, part in each)
 
+    def hidden_by_rounding(self) -> float:
+        return sum(w * e.hidden_by_rounding() for w, e in zip(self._weights, self._evaluations, strict=True))
+
     def from_afar(self) -> Evaluation | None:
         levels = [e.from_afar() for e in self._evaluations]
         if all(level is None for level in levels):

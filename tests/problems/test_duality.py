@@ -44,9 +44,10 @@ def test_the_losses_fenchel_gap_is_at_most_curvature_times_the_square(name, marg
 
 def certificate_at(problem, x, y):
     here = problem.fix(x).at(y)
-    y_step, _ = YSystem(here).newton_step()
+    system = YSystem(here)
+    y_step, _ = system.newton_step()
     here.grad_x_ahead(y_step)
-    return here, problem.certificate(here)
+    return here, problem.certificate(here, system.whole_root)
 
 
 def with_penalties(problem, alpha_x, alpha_y):
@@ -111,3 +112,39 @@ def test_an_unpenalised_block_without_a_dual_point_has_no_bound():
     problem = GLM(X, Y, np.where(rng.uniform(size=30) < 0.5, 1.0, -1.0), alpha_x=0.0, alpha_y=0.1)
     _, certificate = certificate_at(problem, rng.standard_normal(4), rng.standard_normal(2))
     assert certificate.bound == math.inf
+
+
+def test_a_tiny_column_without_a_penalty_is_not_taken_for_zero():
+    """Its gradient is below the rounding errors of other columns, but a huge coefficient takes f down to zero."""
+    z = np.random.default_rng(0).standard_normal((100, 1))
+    z -= z.mean()
+    ones = np.ones((100, 1))
+    problem = GLM(np.c_[ones, 1e-16 * z], ones, z[:, 0], "squared", alpha_x=0.0, alpha_y=1.0)
+    r = minmin.minimize(problem, method="reduced-newton")
+    assert r.fun <= r.gap_bound + 1e-30
+    here, certificate = certificate_at(problem, np.zeros(2), np.zeros(1))
+    assert here.value <= certificate.bound
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_directions_that_the_hessian_in_y_hides_leave_no_proof(loss, dtype):
+    """Columns that differ by rounding only: a proof would need a bound on how far apart their coefficients are."""
+    rng = np.random.default_rng(1)
+    X, a, b = (rng.standard_normal((30, 1)) for _ in range(3))
+    Y = np.c_[a, a + 10 * np.finfo(dtype).eps * b]
+    target = {"logistic": np.where(b > a, 1.0, -1.0), "squared": b, "poisson": np.exp(b)}[loss][:, 0]
+    problem = GLM(*(A.astype(dtype) for A in (X, Y, target)), loss, alpha_x=0.1, alpha_y=0.0)
+    _, certificate = certificate_at(problem, np.zeros(1, dtype), np.zeros(2, dtype))
+    assert certificate.bound == math.inf or not certificate.by_data
+    r = minmin.minimize(problem, method="reduced-newton", tol=1e-3)
+    assert not r.certified or r.gap_bound >= r.fun  # by the constants of least squares, which know how little they know
+
+
+def test_a_column_of_zeros_takes_no_proof_away():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((30, 2)), np.c_[rng.standard_normal(30), np.zeros(30)]
+    labels = np.where(rng.uniform(size=30) < 0.5, 1.0, -1.0)
+    r = minmin.minimize(GLM(X, Y, labels, alpha_x=0.1, alpha_y=0.0), method="reduced-newton", tol=1e-9)
+    assert r.success
+    assert r.certified

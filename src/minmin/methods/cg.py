@@ -65,7 +65,8 @@ def reduced_cg(
         curvature = dot(search, image)
         if not curvature > _FLAT * evaluation.eps * promised:
             return NewtonStep(along.times(0.0) if total is None else total, dy, True, norm(residual), softest)
-        softest = min(softest, curvature / dot(search, search))
+        length = dot(search, search)
+        softest = min(softest, curvature / length if length > 0.0 else 0.0)
         t = size / curvature
         total = along.times(t) if total is None else total.add(t, along)
         dy = dy + t * y_part

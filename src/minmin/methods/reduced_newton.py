@@ -135,9 +135,9 @@ class ReducedNewton(Method):
         flat = trial.step.flat and trial.step.left > _ZERO * state.noise
         if flat and problem.endless_where_flat:
             raise NoMinimumError(_NO_MINIMUM)
-        poor = flat or trial.t < _SHORT or state.stuck > 0
-        from_afar = _tried_from_afar(evaluation) if poor else None
-        new, step, t, _ = from_afar or trial
+        if trial.step.flat or trial.t < _SHORT or state.stuck > 0:
+            trial = _lower(_tried_from_afar(evaluation, trial), trial)
+        new, step, t = trial.new, trial.step, trial.t
         if new is None:
             return _unmoved(state, quiet=0 if flat else state.quiet + 1)
         if new.falls_for_ever((step.direction, step.dy)) or new.falls_for_ever():
@@ -148,7 +148,7 @@ class ReducedNewton(Method):
             new = problem.fix(new.x).at(new.y)
             peak, age = norm(new.x), 0
         state = state._replace(stuck=stuck, peak=peak, age=age)
-        return self._at(problem, state, YSystem(new), None if flat or from_afar else step, t)
+        return self._at(problem, state, YSystem(new), None if flat else trial)
 
     def _first(self, problem: Problem, state: NewtonState) -> NewtonState:
         """The state at the start, with y lowered."""
@@ -164,23 +164,21 @@ class ReducedNewton(Method):
             y_step, gain = y_system.newton_step()
         if evaluation.falls_for_ever():
             raise NoMinimumError(_NO_MINIMUM)
-        return self._at(problem, state, y_system, None, 1.0)
+        return self._at(problem, state, y_system, None)
 
-    def _at(
-        self, problem: Problem, state: NewtonState, y_system: YSystem, step: NewtonStep | None, t: float
-    ) -> NewtonState:
-        """The state at a new point, with its bound; the step that led there, if it was one of Newton's."""
+    def _at(self, problem: Problem, state: NewtonState, y_system: YSystem, trial: _Trial | None) -> NewtonState:
+        """The state at a new point, with its bound; ``trial`` led there, if anything is to be learnt from it."""
         evaluation = y_system.evaluation
         y_step, y_gain = y_system.newton_step()
         gradient = evaluation.grad_x_ahead(y_step)
         if not norm(gradient) + y_gain < math.inf:
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
-        certificate = problem.certificate(evaluation)
+        certificate = problem.certificate(evaluation, y_system.whole_root)
         bound, estimated = certificate.bound, math.isinf(certificate.bound)
         quiet, softest, estimate = 0, math.inf, math.inf
-        if estimated and step is not None and t * evaluation.largest_move(step.direction, step.dy) <= _SURE:
-            quiet, softest = state.quiet + 1, min(state.softest, step.softest)
-            estimate = _estimate(problem, y_system, gradient, softest, certificate.noise[1])
+        if estimated and trial is not None and trial.move_from(evaluation) <= _SURE:
+            quiet, softest = state.quiet + 1, min(state.softest, trial.step.softest)
+            estimate = _estimate(problem, y_system, gradient, softest, certificate.noise)
             bound = estimate if quiet >= _QUIET else math.inf
         answer = Answer(
             evaluation.x,
@@ -225,6 +223,10 @@ class _Trial(NamedTuple):
     t: float
     scale: float
 
+    def move_from(self, evaluation: Evaluation) -> float:
+        """How far the part that was taken leads out of where the quadratic model holds."""
+        return self.t * evaluation.largest_move(self.step.direction, self.step.dy)
+
 
 def _tried(y_system: YSystem, gradient: Vector, y_step: Vector, y_gain: float, scale: float) -> _Trial:
     """The Newton step, as far as it is good; ``scale`` is |∇F| at first, infinite where this is first."""
@@ -246,15 +248,26 @@ def _tried(y_system: YSystem, gradient: Vector, y_step: Vector, y_gain: float, s
     return _Trial(new, step, t, scale)
 
 
-def _tried_from_afar(evaluation: Evaluation) -> _Trial | None:
-    """The same with a curvature that does not vanish far away; None where there is no other, or it leads nowhere."""
+def _lower(one: _Trial | None, other: _Trial) -> _Trial:
+    """The one that leads lower."""
+    if one is None or one.new is None:
+        return other
+    return one if other.new is None or one.new.value <= other.new.value else other
+
+
+def _tried_from_afar(evaluation: Evaluation, near: _Trial) -> _Trial | None:
+    """The same with a curvature that does not vanish far away; None where there is no other.
+
+    Of f's own curvature it says no more than ``near``, the Newton step.
+    """
     level = evaluation.from_afar()
     if level is None:
         return None
     y_system = YSystem(level)
     y_step, y_gain = y_system.newton_step()
     trial = _tried(y_system, level.grad_x_ahead(y_step), y_step, y_gain, math.inf)
-    return None if trial.new is None else trial
+    step = trial.step._replace(softest=near.step.softest)
+    return trial._replace(step=step)
 
 
 def _lowered(evaluation: Evaluation, dy: Vector, slope: float) -> Evaluation:
@@ -285,19 +298,21 @@ def _unmoved(state: NewtonState, quiet: int) -> NewtonState:
     return state._replace(stuck=stuck, quiet=quiet, answer=answer)
 
 
-def _estimate(problem: Problem, y_system: YSystem, gradient: Vector, softest: float, noise_y: float) -> float:
+def _estimate(
+    problem: Problem, y_system: YSystem, gradient: Vector, softest: float, noise: tuple[float, float]
+) -> float:
     """What |∇F|²/2μ would be with the least curvature seen, and y's part, times a factor for what was not seen.
 
     It means something only near a minimum: steps on the way to where f falls for ever stay as long as they are.
     """
     y_step, y_gain = y_system.newton_step()
     left = norm(y_system.left_by(y_step))
-    if left > _LEFT * norm(y_system.evaluation.grad_y) and left > _ZERO * noise_y:
+    if left > _LEFT * norm(y_system.evaluation.grad_y) and left > _ZERO * noise[1]:
         if problem.endless_where_flat:
             raise NoMinimumError(_NO_MINIMUM)
         return math.inf
     size = norm(gradient)
-    if size > 0.0 and not 0.0 < softest < math.inf:
+    if not 0.0 < softest < math.inf and size > _ZERO * noise[0]:
         return math.inf
-    in_x = square(size) / (2.0 * softest) if size > 0.0 else 0.0
-    return _CAUTION * (in_x + 0.5 * y_gain)
+    in_x = square(size) / (2.0 * softest) if softest > 0.0 else 0.0
+    return _CAUTION * (in_x + 0.5 * y_gain + y_system.evaluation.hidden_by_rounding())

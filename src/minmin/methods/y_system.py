@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from minmin.linalg import inverse_root
+from minmin.linalg import inverse_root, is_whole
 from minmin.oracle import Evaluation
 from minmin.space import Array, Blocks, Vector, dot, parts_of, square
 
@@ -35,6 +35,11 @@ class YSystem:
             roots = [inverse_root(part.hess_yy()) if dense else part.hess_yy_diagonal() for part, dense in pairs]
         self.roots = tuple(roots)
         """For every part a root of the inverse, or, where y is large, the diagonal."""
+
+    @property
+    def whole_root(self) -> Array | None:
+        """A root of H_yy⁻¹, where H_yy is one matrix and not singular; else None."""
+        return self.roots[0] if len(self.roots) == 1 and self._dense[0] and is_whole(self.roots[0]) else None
 
     def newton_step(self) -> tuple[Vector, float]:
         """The Newton step in y alone, and twice what the quadratic model expects of it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from array_api_compat import array_namespace
+
 from minmin.oracle import Certificate
 from minmin.space import Array, dot, largest, norm, square
 
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
 
 _ROUNDING = 4.0
 """Rounding errors of sums are taken to be so many times eps times the norm of their terms."""
-_ZERO = 8.0
-"""What should be zero may be so many times its rounding error."""
 
 
 class Ahead(NamedTuple):
@@ -26,16 +26,19 @@ class Ahead(NamedTuple):
     gradient: Array
 
 
-def duality_certificate(evaluation: _GLMEvaluation) -> Certificate:
-    """f - f* at an evaluation whose model ahead of a step in y is known.
+def duality_certificate(evaluation: _GLMEvaluation, y_root: Array | None) -> Certificate:
+    """f - f* at an evaluation whose model ahead of a step in y is known; ``y_root`` is a K with KᵀK = H_yy⁻¹.
 
     For every dual point θ, with losses ℓ_i of weight w_i and their conjugates ℓ_i*,
     f(x, y) - f* <= Σ w_i [ℓ_i(m_i) + ℓ_i*(θ_i/w_i) - m_i θ_i/w_i] + |Xᵀθ + α_x x|²/2α_x + |Yᵀθ + α_y y|²/2α_y
     (Fenchel and Young). θ_i = w_i (ℓ_i' + ℓ_i'' u_i) with u = Y·dy is the residual that the model has after the step
     dy, so for a Newton step in y the last term all but vanishes. The first bracket is at most ℓ_i'' u_i² where
     |u_i| <= 1, for each of our losses (:attr:`Loss.conjugate_radius`): so no logarithm is needed, and Xᵀθ is the
-    gradient that the step in x needs anyway. A block without a penalty demands Xᵀθ = 0 (or Yᵀθ = 0); where that
-    holds up to rounding, the rounding's inner product with the block is taken, and else there is no bound.
+    gradient that the step in x needs anyway.
+
+    A block without a penalty demands Xᵀθ = 0 (or Yᵀθ = 0). Of y only rounding errors g are left, and a further step
+    -H_yy⁻¹g takes them off: it adds δ = |K·g| to |√h u| and at most |√h X|δ to Xᵀθ. Without such a K, or a penalty on
+    x, there is no bound.
     """
     p, ahead = evaluation.problem, evaluation.ahead
     assert ahead is not None
@@ -45,20 +48,42 @@ def duality_certificate(evaluation: _GLMEvaluation) -> Certificate:
     sizes = tuple(math.sqrt(dot(h, squares)) for squares in p.row_squares)
     # The margins are off by eps·(|X_i||x| + |Y_i||y|), and the residual by the curvature times that.
     off = sum(size * length for size, length in zip(sizes, lengths, strict=True))
-    bound = dot(h * ahead.image, ahead.image) if largest(ahead.image) <= p.loss.conjugate_radius else math.inf
-    floor, noises = 0.0, []
-    for gradient, squares, size, alpha, length in zip(
-        (ahead.gradient, grad_y), p.row_squares, sizes, (p.alpha_x, p.alpha_y), lengths, strict=True
-    ):
-        summed = math.sqrt(dot(theta * squares, theta)) + alpha * length
-        noise = _ROUNDING * evaluation.eps * (summed + size * off)
-        bound += _block_term(norm(gradient), noise, alpha, length)
-        floor += _block_term(0.0, noise, alpha, length)
-        noises.append(noise)
-    return Certificate(bound, floor, by_data=True, noise=(noises[0], noises[1]))
+    blocks = zip(p.row_squares, sizes, (p.alpha_x, p.alpha_y), lengths, strict=True)
+    noise_x, noise_y = (
+        _ROUNDING * evaluation.eps * (math.sqrt(dot(theta * squares, theta)) + alpha * length + size * off)
+        for squares, size, alpha, length in blocks
+    )
+    left, least_left, in_y, least_in_y = 0.0, 0.0, 0.0, 0.0
+    if p.alpha_y > 0.0:
+        in_y = square(norm(grad_y) + noise_y) / (2.0 * p.alpha_y)
+        least_in_y = square(noise_y) / (2.0 * p.alpha_y)
+    else:
+        column_noise = _ROUNDING * evaluation.eps * (p.spread_y(theta) + off * p.spread_y(h**0.5))
+        left, least_left = _left_in_y(y_root, grad_y, column_noise)
+        in_y = least_in_y = 2.0 * noise_y * lengths[1]  # y itself is rounded
+    curved = math.sqrt(dot(h * ahead.image, ahead.image))
+    inside = largest(ahead.image) <= p.loss.conjugate_radius
+    bound = square(curved + left) + _penalised(norm(ahead.gradient) + noise_x + sizes[0] * left, p.alpha_x) + in_y
+    floor = square(least_left) + _penalised(noise_x + sizes[0] * least_left, p.alpha_x) + least_in_y
+    return Certificate(
+        bound if inside else math.inf,
+        floor if math.isfinite(floor) else 0.0,
+        by_data=True,
+        noise=(noise_x, noise_y),
+    )
 
 
-def _block_term(gradient: float, noise: float, alpha: float, length: float) -> float:
-    if alpha > 0.0:
-        return square(gradient + noise) / (2.0 * alpha)
-    return 2.0 * (gradient + noise) * length if gradient <= _ZERO * noise else math.inf
+def _left_in_y(root: Array | None, gradient: Array, noise: Array) -> tuple[float, float]:
+    """What eliminating a gradient of so much noise takes, and what the noise alone would take."""
+    if root is None:
+        return math.inf, math.inf
+    xp = array_namespace(gradient)
+    unseen = ~xp.any(root != 0, axis=0)
+    if bool(xp.any(unseen & (xp.abs(gradient) + noise > 0))):
+        return math.inf, math.inf
+    by_noise = norm(xp.reshape(root * noise, (-1,)))
+    return norm(root @ gradient) + by_noise, by_noise
+
+
+def _penalised(gradient: float, alpha: float) -> float:
+    return square(gradient) / (2.0 * alpha) if alpha > 0.0 else math.inf

@@ -12,7 +12,7 @@ from array_api_compat import array_namespace, device
 
 from minmin.constants import Constants
 from minmin.errors import InputError, as_number, near_names
-from minmin.linalg import inverse_root
+from minmin.linalg import inverse_root, is_whole
 from minmin.oracle import Ability, Certificate, Direction, Evaluation, Problem, Slice, checked_constants
 from minmin.problems.designs import (
     checked_column,
@@ -161,14 +161,14 @@ class GLM(Problem):
             return bound
         root = inverse_root(evaluation.hess_yy())
         evaluation.grad_x_ahead(-(root.T @ (root @ evaluation.grad_y)))
-        return self.certificate(evaluation).bound
+        return self.certificate(evaluation, root if is_whole(root) else None).bound
 
-    def certificate(self, evaluation: Evaluation) -> Certificate:
+    def certificate(self, evaluation: Evaluation, y_root: Array | None = None) -> Certificate:
         """The duality gap, or the bound by strong convexity where only the loss or the user vouches for that."""
         assert isinstance(evaluation, _GLMEvaluation)
-        by_duality = duality_certificate(evaluation)
+        by_duality = duality_certificate(evaluation, y_root)
         if math.isinf(by_duality.bound) and (self._given is not None or self.loss.min_curvature > 0.0):
-            return super().certificate(evaluation)
+            return super().certificate(evaluation, y_root)
         return by_duality
 
     def counting(self, v: Array) -> Array:
@@ -221,6 +221,11 @@ class GLM(Problem):
         """Yᵀv, counted."""
         self._tally.add("passes_y")
         return self._Y_T @ v
+
+    def spread_y(self, v: Array) -> Array:
+        """√Σ_i v_i² Y_ij² of every column, counted: the size of the terms that Yᵀv sums."""
+        self._tally.add("passes_y")
+        return column_squares(self._squared("Y"), v * v) ** 0.5
 
     @property
     def row_squares(self) -> tuple[Array, Array]:
@@ -412,6 +417,13 @@ class _GLMEvaluation(Evaluation):
         if math.isinf(self.problem.loss.conjugate_radius):
             return 0.0
         return largest(direction.images[0] + self.problem.image_y(dy))
+
+    def hidden_by_rounding(self) -> float:
+        """What an error in the margins of eps times their parts makes of f."""
+        xp = array_namespace(self.margins)
+        in_x = self._slice.margins
+        error = (4.0 * self.eps) * (xp.abs(in_x) + xp.abs(self.margins - in_x))
+        return dot(xp.abs(self.residual), error) + dot(self.curvature * error, error)
 
     def from_afar(self) -> Evaluation | None:
         """With the curvature, for every loss, of a parabola whose slope is right here and at the margin zero.
