@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.linalg import lapack
 
 from minmin.errors import NonFiniteError
@@ -35,6 +36,12 @@ def inverse_root(matrix: Array) -> Array:
     else:
         root, _ = lapack.dtrtri(L, lower=1)
     return like(root * scale, matrix)
+
+
+def positive(diagonal: Array) -> Array:
+    """A diagonal with ones for zeros, which belong to variables that nothing depends on."""
+    xp = array_namespace(diagonal)
+    return xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))
 
 
 def is_whole(root: Array) -> bool:

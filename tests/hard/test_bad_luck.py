@@ -208,3 +208,14 @@ def test_units_of_columns_do_not_hide_that_data_are_separable(dtype, unit):
     problem = glm(*(M.astype(dtype) for M in (X, np.c_[unit * Y, GROUP], ONE_CLASS_IN_GROUP)), 0.0, 0.0)
     with pytest.raises(minmin.NoMinimumError):
         minmin.minimize(problem, method="reduced-newton", tol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared", "poisson"])
+def test_zero_columns_in_a_large_y_without_a_penalty(loss):
+    rng = np.random.default_rng(0)
+    B = np.c_[Y, np.zeros((60, 1100))]
+    target = COUNTS if loss == "poisson" else MIXED
+    small, large = (glm(X, A, target, 1e-2, 0.0, loss) for A in (Y, B))
+    r = minmin.minimize(large, 0.1 * rng.standard_normal(5), rng.standard_normal(1103), "reduced-newton", tol=1e-8)
+    assert r.status == "converged", r
+    assert r.fun - glm_minimum(small)[1] <= r.gap_bound + 1e-13

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from array_api_compat import array_namespace
-
 from minmin.errors import NoMinimumError, NonFiniteError
+from minmin.linalg import positive
 from minmin.methods.base import Answer, Method, require_ability
 from minmin.methods.cg import NewtonStep, reduced_cg
 from minmin.methods.line_search import search
@@ -231,7 +230,7 @@ class _Trial(NamedTuple):
 def _tried(y_system: YSystem, gradient: Vector, y_step: Vector, y_gain: float, scale: float) -> _Trial:
     """The Newton step, as far as it is good; ``scale`` is |∇F| at first, infinite where this is first."""
     evaluation = y_system.evaluation
-    diagonal = _positive(evaluation.hess_xx_diagonal())
+    diagonal = positive(evaluation.hess_xx_diagonal())
     size = math.sqrt(dot(gradient, gradient / diagonal))
     scale = size if math.isinf(scale) else scale
     tolerance = min(_LOOSEST, (size / scale) ** _POWER) if scale > 0.0 else _LOOSEST
@@ -278,12 +277,6 @@ def _lowered(evaluation: Evaluation, dy: Vector, slope: float) -> Evaluation:
         return new, dot(new.grad_y, dy)
 
     return search(at, slope)[0] or evaluation
-
-
-def _positive(diagonal: Array) -> Array:
-    """The diagonal with ones for zeros: a variable that nothing depends on."""
-    xp = array_namespace(diagonal)
-    return xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))
 
 
 def _moved(state: NewtonState, new: Evaluation, eps: float) -> bool:

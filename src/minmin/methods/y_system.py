@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from minmin.linalg import inverse_root, is_whole
+from minmin.linalg import inverse_root, is_whole, positive
 from minmin.oracle import Evaluation
 from minmin.space import Array, Blocks, Vector, dot, parts_of, square
 
@@ -32,7 +32,7 @@ class YSystem:
         self._dense = [part.y.shape[0] <= DENSE_UP_TO for part in self._parts]
         if roots is None:
             pairs = zip(self._parts, self._dense, strict=True)
-            roots = [inverse_root(part.hess_yy()) if dense else part.hess_yy_diagonal() for part, dense in pairs]
+            roots = [inverse_root(p.hess_yy()) if dense else positive(p.hess_yy_diagonal()) for p, dense in pairs]
         self.roots = tuple(roots)
         """For every part a root of the inverse, or, where y is large, the diagonal."""
 
@@ -74,10 +74,12 @@ def _solved_by_cg(evaluation: Evaluation, diagonal: Array, right: Array) -> Arra
         if not curvature > 0.0 or not math.isfinite(curvature):
             break
         t = size / curvature
+        if not math.isfinite(t):
+            break
         solution, residual = solution + t * search, residual - t * image
         scaled = residual / diagonal
         size, before = dot(residual, scaled), size
-        if not size > enough:
+        if not enough < size < math.inf:
             break
         search = scaled + (size / before) * search
     return solution
