@@ -285,10 +285,11 @@ class Evaluation(ABC):
         """
         return None
 
-    def falls_for_ever(self, step: tuple[Direction, Vector] | None = None) -> bool:
+    def falls_for_ever(self, step: tuple[Direction, Vector] | None = None, *, in_y_alone: bool = False) -> bool:
         """Whether f has no minimum, as it never rises along (dx, dy) from anywhere, and falls from somewhere.
 
-        The step is the way from zero to here where none is given. False where that is not known.
+        The step is the way from zero to here where none is given; ``in_y_alone`` looks at its y-part only. False where
+        that is not known.
         """
         return False
 

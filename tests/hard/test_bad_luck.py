@@ -233,3 +233,15 @@ def test_a_bound_that_rounding_spoils_does_not_end_a_run_while_f_falls(seed, sto
     r = minmin.minimize(problem, method="reduced-newton", **stop)
     assert r.fun <= minimum + 1e-9
     assert r.success or r.gap_bound > 1e-2
+
+
+def test_a_sum_has_no_minimum_where_a_term_has_none_in_its_own_y():
+    terms = [glm(X, Y, MIXED, 1e-2, 0.0), glm(X, GROUP, ONE_CLASS_IN_GROUP, 1e-2, 0.0)]
+    with pytest.raises(minmin.NoMinimumError):
+        minmin.minimize(minmin.Sum(terms), method="reduced-newton", tol=1e-9)
+
+
+def test_a_sum_may_have_a_minimum_though_a_term_has_none_in_x():
+    terms = [glm(X, Y, BY_X, 0.0, 1e-2), glm(X, Y, MIXED, 0.0, 1e-2)]
+    r = minmin.minimize(minmin.Sum(terms), method="reduced-newton", tol=1e-6)
+    assert r.success

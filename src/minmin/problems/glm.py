@@ -437,10 +437,10 @@ class _GLMEvaluation(Evaluation):
         twin._curvature = xp.where(far, xp.maximum(self.curvature, chord), self.curvature)
         return twin
 
-    def falls_for_ever(self, step: tuple[Direction, Array] | None = None) -> bool:
+    def falls_for_ever(self, step: tuple[Direction, Array] | None = None, *, in_y_alone: bool = False) -> bool:
         """Whether the step, or a block of it, is unpenalised and has no sample against it."""
         p = self.problem
-        if p.alpha_x > 0.0 and p.alpha_y > 0.0:
+        if p.alpha_y > 0.0 and (p.alpha_x > 0.0 or in_y_alone):
             return False
         if step is None:
             in_x, in_y, dx, dy = self._slice.margins, self.margins - self._slice.margins, self.x, self.y
@@ -448,7 +448,7 @@ class _GLMEvaluation(Evaluation):
             direction, dy = step
             in_x, in_y, dx = direction.images[0], p.image_y(dy), direction.dx
         ways = []
-        if p.alpha_x == 0.0:
+        if p.alpha_x == 0.0 and not in_y_alone:
             ways.append((in_x, dx, 0.0 * dy))
         if p.alpha_y == 0.0:
             ways.append((in_y, 0.0 * dx, dy))
