@@ -224,7 +224,10 @@ class GLM(Problem):
 
     @property
     def row_squares(self) -> tuple[Array, Array]:
-        """|X_i|² and |Y_i|² of every row."""
+        """|X_i|² and |Y_i|² of every row: a product with each design, counted once a run though computed once."""
+        if self._tally["row_norms"] == 0:
+            for kind in ("row_norms", "passes", "passes_y"):
+                self._tally.add(kind)
         found: tuple[Array, Array] = self._once(
             "row squares", lambda: (row_squares(self._squared("X")), row_squares(self._squared("Y")))
         )
