@@ -470,6 +470,22 @@ class Problem(ABC):
         return x, y
 
 
+class KnownProblem(Problem):
+    """A problem whose data are known, and with them its constants, which are computed when first asked for."""
+
+    @property
+    def constants(self) -> Constants:
+        if self._given is not None:
+            return self._given
+        if isinstance(self._origin, KnownProblem):
+            return self._origin.constants
+        known: Constants = self._once("constants", self._proved_constants)
+        return known
+
+    @abstractmethod
+    def _proved_constants(self) -> Constants: ...
+
+
 def zeros(size: int, model: Array) -> Array:
     return array_namespace(model).zeros(size, dtype=model.dtype, device=device(model))
 

@@ -80,8 +80,8 @@ class Run:
         self.problem = problem.counted(self.tally)
 
     def go(self, x: Any, y: Any) -> Result:
-        # What overflows is reported by name, so NumPy need not warn of it.
-        with np.errstate(over="ignore", invalid="ignore"):
+        # What overflows is reported by name, and what underflows is zero, so NumPy need not warn of it.
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             try:
                 return self._result(self._iterate_and_save(x, y))
             except MinMinError as error:

@@ -245,3 +245,9 @@ def test_a_sum_may_have_a_minimum_though_a_term_has_none_in_x():
     terms = [glm(X, Y, BY_X, 0.0, 1e-2), glm(X, Y, MIXED, 0.0, 1e-2)]
     r = minmin.minimize(minmin.Sum(terms), method="reduced-newton", tol=1e-6)
     assert r.success
+
+
+def test_underflow_is_no_error_for_whoever_wants_to_hear_of_floating_point():
+    with np.errstate(all="raise"):
+        r = minmin.minimize(glm(X, Y, MIXED, 1e-2, 1e-2), np.full(5, 1e3), method="reduced-newton")
+    assert r.success

@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, device
 from minmin.constants import Constants
 from minmin.errors import InputError, as_number, near_names
 from minmin.linalg import inverse_root, is_whole
-from minmin.oracle import Ability, Certificate, Direction, Evaluation, Problem, Slice, checked_constants
+from minmin.oracle import Ability, Certificate, Direction, Evaluation, KnownProblem, Slice, checked_constants
 from minmin.problems.designs import (
     checked_column,
     checked_design,
@@ -42,7 +42,7 @@ from minmin.problems.spectrum import (
 from minmin.space import Array, dot, largest, like, machine_eps, norm, same_kind, to_numpy
 
 
-class GLM(Problem):
+class GLM(KnownProblem):
     """f(x, y) = weighted mean of ℓ(Xx + Yy, target) + alpha_x/2 |x|² + alpha_y/2 |y|².
 
     n rows; X is (n, d_x), Y is (n, d_y), margins and targets have shape (n,). When x is fixed its
@@ -98,16 +98,7 @@ class GLM(Problem):
         self._X_T, self._Y_T = self.X.T, self.Y.T
         self._found = {}
 
-    @property
-    def constants(self) -> Constants:
-        if self._given is not None:
-            return self._given
-        known: Constants = self._once("constants", self._proved_constants)
-        return known
-
     def _proved_constants(self) -> Constants:
-        if isinstance(self._origin, GLM):
-            return self._origin.constants
         if math.isinf(self.loss.max_curvature):
             return Constants(math.inf, math.inf, self.alpha_x, self.alpha_y, "proved")
         L_x, L_y, mu_x, mu_y = cheapest(*self._valid_pairs())
