@@ -295,10 +295,11 @@ class Evaluation(ABC):
         """
         return None
 
-    def falls_for_ever(self, step: tuple[Direction, Vector] | None = None) -> bool:
+    def falls_for_ever(self, step: tuple[Direction, Vector] | None = None, *, in_y_alone: bool = False) -> bool:
         """Whether f has no minimum, as it never rises along (dx, dy) from anywhere, and falls from somewhere.
 
-        The step is the way from zero to here where none is given. False where that is not known.
+        The step is the way from zero to here where none is given; ``in_y_alone`` looks at its y-part only. False where
+        that is not known.
         """
         return False
 
@@ -514,6 +515,22 @@ class Problem(ABC):
                     f"{array_namespace(part).__name__}; give both in one dtype and library"
                 )
         return x, y
+
+
+class KnownProblem(Problem):
+    """A problem whose data are known, and with them its constants, which are computed when first asked for."""
+
+    @property
+    def constants(self) -> Constants:
+        if self._given is not None:
+            return self._given
+        if isinstance(self._origin, KnownProblem):
+            return self._origin.constants
+        known: Constants = self._once("constants", self._proved_constants)
+        return known
+
+    @abstractmethod
+    def _proved_constants(self) -> Constants: ...
 
 
 def zeros(size: int, model: Array) -> Array:

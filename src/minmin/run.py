@@ -14,7 +14,7 @@ from minmin.methods import STATE_TYPES, Answer, Method
 from minmin.oracle import Ability, Problem, Tally
 from minmin.progress import Progress
 from minmin.result import History, Record, Result, Status
-from minmin.space import dtype_name, first_array, norm, own_copy, square
+from minmin.space import dtype_name, first_array, machine_eps, norm, own_copy, square
 from minmin.stops import BudgetedTally, Clock, RunEnded, Stops
 
 _VALUE_PRECISION = 1e-5
@@ -34,6 +34,7 @@ class Snapshot(NamedTuple):
     steps: int
     worst_bounds: tuple[float, float]
     known_range: tuple[float, float]
+    lowest_at_floor: float
     counts: tuple[tuple[str, int], ...]
     monitor: int
     looked: bool
@@ -73,13 +74,14 @@ class Run:
         self.steps = 0
         self.worst_bound, self.worst_bound_before = 0.0, math.inf
         self.lower_bound, self.lowest_value = -math.inf, math.inf
+        self.lowest_at_floor = math.inf
         self.seen: Record | None = None
         self.tally = BudgetedTally(stops, clock)
         self.problem = problem.counted(self.tally)
 
     def go(self, x: Any, y: Any) -> Result:
-        # What overflows is reported by name, so NumPy need not warn of it.
-        with np.errstate(over="ignore", invalid="ignore"):
+        # What overflows is reported by name, and what underflows is zero, so NumPy need not warn of it.
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             try:
                 end = self._iterate_and_save(x, y)
                 try:
@@ -135,6 +137,7 @@ class Run:
         self.best, self.steps = kept.best, kept.steps
         self.worst_bound, self.worst_bound_before = kept.worst_bounds
         self.lower_bound, self.lowest_value = kept.known_range
+        self.lowest_at_floor = kept.lowest_at_floor
         self.tally.counts.update(kept.counts)
         self.clock.advance(kept.seconds)
         self.history.restore(kept.rows)
@@ -162,6 +165,7 @@ class Run:
             self.steps,
             (self.worst_bound, self.worst_bound_before),
             (self.lower_bound, self.lowest_value),
+            self.lowest_at_floor,
             tuple(self.tally.counts.items()),
             self.monitor_tally["value"],
             self.seen is not None and self.seen.x is self.answer.x and self.seen.y is self.answer.y,
@@ -174,8 +178,9 @@ class Run:
     def _after_step(self) -> _End | None:
         if self.answer.gap_bound <= self.best.gap_bound:
             self.best = self.answer
+        looks = self.looks_always or self._is_recorded() or self._at_rounding_level()
+        seen = self._look() if looks else None
         end = self._converged() or self._stalled()
-        seen = self._look() if self.looks_always or self._is_recorded() else None
         return end if end is not None and end.status == "converged" else seen or end
 
     def _is_recorded(self) -> bool:
@@ -191,7 +196,7 @@ class Run:
     def _stalled(self) -> _End | None:
         """The end of what floating point allows, or of what the constants explain."""
         bound = self.best.gap_bound
-        if self.answer.exhausted or self._at_rounding_level():
+        if self.answer.exhausted or (self._at_rounding_level() and not self._still_falls()):
             single = dtype_name(first_array(self.answer.x)) == "float32"
             remedy = "give float64 data" if single else "ask for a larger tol"
             return _End(
@@ -217,9 +222,25 @@ class Run:
         return self.stops.tol > 0.0 and self.stops.target_value is None
 
     def _at_rounding_level(self) -> bool:
-        """Both gradients are below their own rounding errors, and a bound of tol is out of reach."""
+        """Both gradients are below their own rounding errors, and the bound that somebody waits for is out of reach."""
         floor = self.answer.gap_floor
-        return bool(self.stops.tol < floor and self.answer.gap_bound <= 4.0 * floor)
+        by_value = self.stops.tol == 0.0 and self.stops.target_value is not None
+        return self.stops.tol < floor and self.answer.gap_bound <= 4.0 * floor and not by_value
+
+    def _still_falls(self) -> bool:
+        """Whether f is lower than at any earlier look at rounding level: errors are often smaller than expected.
+
+        Then bounds say less than f does, and the answer is the best so far.
+        """
+        if not self.has_values:
+            return False
+        assert self.seen is not None
+        value = self.seen.value
+        visible = 4.0 * machine_eps(self.seen.x) * abs(value)
+        if self.answer.gap_floor > visible and value < self.lowest_at_floor - visible:
+            self.lowest_at_floor, self.best = value, self.answer
+            return True
+        return False
 
     def _look(self) -> _End | None:
         """Record the answer through the uncounted problem, and ask whoever wants to see it."""

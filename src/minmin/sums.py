@@ -228,6 +228,14 @@ class _SumEvaluation(Evaluation):
         each = zip(self._evaluations, _of_terms(direction), dy, strict=True)
         return max(e.largest_move(own, part) for e, own, part in each)
 
+    def falls_for_ever(self, step: tuple[Direction, Blocks] | None = None, *, in_y_alone: bool = False) -> bool:
+        """Whether some term falls for ever in its own y, which the others do not see; of x this is not known."""
+        if step is None:
+            return any(e.falls_for_ever(in_y_alone=True) for e in self._evaluations)
+        direction, dy = step
+        each = zip(self._evaluations, _of_terms(direction), dy, strict=True)
+        return any(e.falls_for_ever((own, part), in_y_alone=True) for e, own, part in each)
+
     def hidden_by_rounding(self) -> float:
         return sum(w * e.hidden_by_rounding() for w, e in zip(self._weights, self._evaluations, strict=True))
 

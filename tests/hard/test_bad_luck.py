@@ -219,3 +219,35 @@ def test_zero_columns_in_a_large_y_without_a_penalty(loss):
     r = minmin.minimize(large, 0.1 * rng.standard_normal(5), rng.standard_normal(1103), "reduced-newton", tol=1e-8)
     assert r.status == "converged", r
     assert r.fun - glm_minimum(small)[1] <= r.gap_bound + 1e-13
+
+
+@pytest.mark.parametrize("stop", [{"tol": 1e-2}, {"tol": 0.0, "target_value": True}])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_bound_that_rounding_spoils_does_not_end_a_run_while_f_falls(seed, stop):
+    """Large columns in y with next to no penalty: noise²/alpha is huge, but f falls for some steps yet."""
+    rng = np.random.default_rng(seed)
+    problem = glm(X, rng.standard_normal((60, 3)) * [1e5, 1e5, 1e8], MIXED, 1e-2, 1e-12)
+    _, minimum = glm_minimum(problem)
+    if "target_value" in stop:
+        stop = {**stop, "target_value": minimum + 1e-9}
+    r = minmin.minimize(problem, method="reduced-newton", **stop)
+    assert r.fun <= minimum + 1e-9
+    assert r.success or r.gap_bound > 1e-2
+
+
+def test_a_sum_has_no_minimum_where_a_term_has_none_in_its_own_y():
+    terms = [glm(X, Y, MIXED, 1e-2, 0.0), glm(X, GROUP, ONE_CLASS_IN_GROUP, 1e-2, 0.0)]
+    with pytest.raises(minmin.NoMinimumError):
+        minmin.minimize(minmin.Sum(terms), method="reduced-newton", tol=1e-9)
+
+
+def test_a_sum_may_have_a_minimum_though_a_term_has_none_in_x():
+    terms = [glm(X, Y, BY_X, 0.0, 1e-2), glm(X, Y, MIXED, 0.0, 1e-2)]
+    r = minmin.minimize(minmin.Sum(terms), method="reduced-newton", tol=1e-6)
+    assert r.success
+
+
+def test_underflow_is_no_error_for_whoever_wants_to_hear_of_floating_point():
+    with np.errstate(all="raise"):
+        r = minmin.minimize(glm(X, Y, MIXED, 1e-2, 1e-2), np.full(5, 1e3), method="reduced-newton")
+    assert r.success

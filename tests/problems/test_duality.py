@@ -91,11 +91,13 @@ def test_far_ahead_of_the_model_there_is_no_bound():
     assert problem.certificate(here).bound == math.inf
 
 
-def test_it_costs_no_pass_beyond_the_gradient():
+def test_it_costs_no_pass_beyond_the_gradient_but_once_a_run():
     tally = minmin.oracle.Tally()
     problem = random_glm(np.random.default_rng(0)).counted(tally)
     certificate_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
-    assert tally["passes"] == 2  # Xx and Xᵀθ
+    assert tally["passes"] == 3  # Xx, Xᵀθ, and the norms of the rows
+    certificate_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
+    assert tally["passes"] == 5
 
 
 def test_it_is_tighter_than_strong_convexity_where_y_is_hardly_penalised():

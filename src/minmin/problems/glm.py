@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, device
 from minmin.constants import Constants
 from minmin.errors import InputError, as_number, near_names
 from minmin.linalg import inverse_root, is_whole
-from minmin.oracle import Ability, Certificate, Direction, Evaluation, Problem, Slice, checked_constants
+from minmin.oracle import Ability, Certificate, Direction, Evaluation, KnownProblem, Slice, checked_constants
 from minmin.problems.designs import (
     checked_column,
     checked_design,
@@ -43,7 +43,7 @@ from minmin.problems.spectrum import (
 from minmin.space import Array, dot, largest, like, machine_eps, norm, same_kind, to_numpy
 
 
-class GLM(Problem):
+class GLM(KnownProblem):
     """f(x, y) = weighted mean of ℓ(Xx + Yy, target) + alpha_x/2 |x|² + alpha_y/2 |y|².
 
     n rows; X is (n, d_x), Y is (n, d_y), margins and targets have shape (n,). When x is fixed its
@@ -98,13 +98,6 @@ class GLM(Problem):
         self._given = checked_constants(constants)
         self._X_T, self._Y_T = self.X.T, self.Y.T
         self._found = {}
-
-    @property
-    def constants(self) -> Constants:
-        if self._given is not None:
-            return self._given
-        known: Constants = self._once("constants", self._proved_constants)
-        return known
 
     def constants_where(self, cost_ratio: float) -> Constants:
         return self._given if self._given is not None else self._proved_constants(cost_ratio)
@@ -229,7 +222,10 @@ class GLM(Problem):
 
     @property
     def row_squares(self) -> tuple[Array, Array]:
-        """|X_i|² and |Y_i|² of every row."""
+        """|X_i|² and |Y_i|² of every row: a product with each design, counted once a run though computed once."""
+        if self._tally["row_norms"] == 0:
+            for kind in ("row_norms", "passes", "passes_y"):
+                self._tally.add(kind)
         found: tuple[Array, Array] = self._once(
             "row squares", lambda: (row_squares(self._squared("X")), row_squares(self._squared("Y")))
         )
@@ -442,10 +438,10 @@ class _GLMEvaluation(Evaluation):
         twin._curvature = xp.where(far, xp.maximum(self.curvature, chord), self.curvature)
         return twin
 
-    def falls_for_ever(self, step: tuple[Direction, Array] | None = None) -> bool:
+    def falls_for_ever(self, step: tuple[Direction, Array] | None = None, *, in_y_alone: bool = False) -> bool:
         """Whether the step, or a block of it, is unpenalised and has no sample against it."""
         p = self.problem
-        if p.alpha_x > 0.0 and p.alpha_y > 0.0:
+        if p.alpha_y > 0.0 and (p.alpha_x > 0.0 or in_y_alone):
             return False
         if step is None:
             in_x, in_y, dx, dy = self._slice.margins, self.margins - self._slice.margins, self.x, self.y
@@ -453,7 +449,7 @@ class _GLMEvaluation(Evaluation):
             direction, dy = step
             in_x, in_y, dx = direction.images[0], p.image_y(dy), direction.dx
         ways = []
-        if p.alpha_x == 0.0:
+        if p.alpha_x == 0.0 and not in_y_alone:
             ways.append((in_x, dx, 0.0 * dy))
         if p.alpha_y == 0.0:
             ways.append((in_y, 0.0 * dx, dy))

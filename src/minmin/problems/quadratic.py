@@ -11,12 +11,12 @@ from array_api_compat import array_namespace, device
 
 from minmin.constants import Constants
 from minmin.errors import InputError, as_count, as_number
-from minmin.oracle import Ability, Direction, Evaluation, Problem, Slice, checked_constants, positive_size
+from minmin.oracle import Ability, Direction, Evaluation, KnownProblem, Slice, checked_constants, positive_size
 from minmin.problems.spectrum import cheapest, convexity_frontier, smoothness_frontier
 from minmin.space import Array, as_real, dot, like, require_finite, same_kind, to_numpy
 
 
-class Quadratic(Problem):
+class Quadratic(KnownProblem):
     """f(x, y) = ½ zᵀHz + bᵀz with z = (x, y).
 
     Parameters
@@ -60,16 +60,7 @@ class Quadratic(Problem):
         if asymmetry > 100 * float(np.finfo(H.dtype).eps) * scale:
             raise InputError(f"H is not symmetric: H - Hᵀ has an entry of {asymmetry:g}; use (H + Hᵀ)/2")
 
-    @property
-    def constants(self) -> Constants:
-        if self._given is not None:
-            return self._given
-        known: Constants = self._once("constants", self._proved_constants)
-        return known
-
     def _proved_constants(self) -> Constants:
-        if isinstance(self._origin, Quadratic):
-            return self._origin.constants
         H = to_numpy(self.H).astype(np.float64)
         convex = convexity_frontier(H, self.d_x)
         if not convex:
