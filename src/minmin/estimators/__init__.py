@@ -5,8 +5,15 @@ try:
 except ImportError as error:
     raise ImportError("minmin.estimators needs scikit-learn: pip install 'minmin[sklearn]'") from error
 
-from minmin.estimators.logistic import BlockLogisticRegression
-from minmin.estimators.poisson import BlockPoissonRegressor
-from minmin.estimators.ridge import BlockRidge
+from minmin.estimators.logistic import BlockLogisticRegression, BlockLogisticRegressionCV
+from minmin.estimators.poisson import BlockPoissonRegressor, BlockPoissonRegressorCV
+from minmin.estimators.ridge import BlockRidge, BlockRidgeCV
 
-__all__ = ["BlockLogisticRegression", "BlockPoissonRegressor", "BlockRidge"]
+__all__ = [
+    "BlockLogisticRegression",
+    "BlockLogisticRegressionCV",
+    "BlockPoissonRegressor",
+    "BlockPoissonRegressorCV",
+    "BlockRidge",
+    "BlockRidgeCV",
+]

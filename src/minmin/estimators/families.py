@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from minmin.errors import InputError
-from minmin.estimators.model import BlockModel
+from minmin.estimators.model import BlockModel, Sample
 
 _Vector = np.ndarray[Any, Any]
 
@@ -27,18 +27,28 @@ class Logistic(ClassifierMixin, BlockModel):
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         counts = np.bincount(codes, weights)
-        present = self.classes_[counts > 0]
-        if len(present) < 2:
+        if (counts > 0).sum() < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-                f"{present[0]!r}"
+                f"{self.classes_[counts > 0][0]!r}"
             )
-        if len(present) < len(self.classes_):
-            raise InputError(f"every sample of class {self.classes_[counts == 0][0]!r} has weight 0; leave them out")
+        self._require_counts(counts, "the data")
         if self.class_weight is not None:
             of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
             weights = of_class[codes] if weights is None else weights * of_class[codes]
         return codes if self._outputs else 2.0 * codes - 1.0, weights
+
+    def _require_classes(self, sample: Sample, where: str) -> None:
+        codes = sample.target if self._outputs else (sample.target > 0).astype(int)
+        self._require_counts(np.bincount(codes, sample.weights, minlength=len(self.classes_)), where)
+
+    def _require_counts(self, counts: _Vector, where: str) -> None:
+        if not counts.all():
+            missing = self.classes_[counts == 0][0]
+            raise InputError(
+                f"{where}: class {missing!r} has no sample of positive weight; leave that class out, or use a "
+                "splitter that keeps the classes together"
+            )
 
     @property
     def _outputs(self) -> tuple[int, ...]:

@@ -32,6 +32,11 @@ class Sample(NamedTuple):
     weights: _Vector | None
     blocks: Blocks
 
+    def rows(self, chosen: Any) -> Sample:
+        """Some of the samples, without the matrix."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return Sample(None, self.target[chosen], weights, self.blocks)
+
 
 class BlockModel(BaseEstimator):
     """A linear model with a penalty per block; a family says what the target is and what to predict.
@@ -73,9 +78,20 @@ class BlockModel(BaseEstimator):
     def _design(self, sample: Sample, unpenalised: Collection[Hashable]) -> Design:
         return split_design(sample.matrix, sample.blocks, unpenalised, self.cheap, bool(self.fit_intercept))
 
-    def _problem(self, design: Design, target: _Vector, weights: _Vector | None, penalties: _Vector) -> GLM:
+    def _require_classes(self, sample: Sample, where: str) -> None:
+        """Raise where some class has no sample; there are none in a regression."""
+
+    def _problem(self, design: Design, sample: Sample, penalties: _Vector) -> GLM:
         alpha_x, alpha_y = design.penalties(penalties)
-        return GLM(design.X, design.Y, target, self._loss, alpha_x=alpha_x, alpha_y=alpha_y, sample_weight=weights)
+        return GLM(
+            design.X,
+            design.Y,
+            sample.target,
+            self._loss,
+            alpha_x=alpha_x,
+            alpha_y=alpha_y,
+            sample_weight=sample.weights,
+        )
 
     def _minimum(self, problem: GLM, start: tuple[_Vector, _Vector] | None) -> Result:
         x0, y0 = (None, None) if start is None else start
@@ -179,7 +195,7 @@ class SingleFit(BlockModel):
         alphas = resolve_alphas(self.alpha, list(sample.blocks))
         design = self._design(sample, [name for name, alpha in alphas.items() if alpha == 0.0])
         penalties = by_column(alphas, sample.blocks, sample.matrix.shape[1])
-        problem = self._problem(design, sample.target, sample.weights, penalties)
+        problem = self._problem(design, sample, penalties)
         result = self._minimum(problem, self._start(design) if self.warm_start else None)
         self._keep(result, design, sample.blocks, alphas)
         return self
