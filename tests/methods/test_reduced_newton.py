@@ -13,7 +13,7 @@ from minmin.methods.cg import reduced_cg
 from minmin.methods.line_search import search
 from minmin.methods.y_system import YSystem
 from minmin.problems import GLM, Quadratic
-from reference import ExactQuadratic, as_function, glm_minimum, random_glm, random_quadratic
+from reference import ExactQuadratic, as_function, glm_minimum, random_columns_glm, random_glm, random_quadratic
 
 seeds = st.integers(0, 10**6)
 LOSSES = ["logistic", "squared", "poisson"]
@@ -25,6 +25,8 @@ def problem_of(kind, seed):
         return minmin.Sum(
             [Quadratic.random(d_x=4, d_y=i + 1, coupling=1.0, seed=seed + i) for i in range(3)], [1, 2, 3]
         )
+    if kind == "columns":
+        return random_columns_glm(rng, LOSSES[seed % 3], sparse=bool(seed % 2), free_x=True)
     return random_quadratic(rng, 1e3) if kind == "quadratic" else random_glm(rng, kind, sparse=bool(seed % 2))
 
 
@@ -46,7 +48,7 @@ def dense_hessian(problem, x, y):
     return np.array(columns).T
 
 
-@pytest.mark.parametrize("kind", ["quadratic", *LOSSES])
+@pytest.mark.parametrize("kind", ["quadratic", "columns", *LOSSES])
 @given(seed=seeds)
 def test_products_and_the_schur_complement_are_those_of_the_dense_hessian(kind, seed):
     problem, rng = problem_of(kind, seed), np.random.default_rng(seed)
@@ -68,7 +70,7 @@ def test_products_and_the_schur_complement_are_those_of_the_dense_hessian(kind, 
     assert np.allclose(reduced, schur @ dx, **close)
 
 
-@pytest.mark.parametrize("kind", ["quadratic", "sum", *LOSSES])
+@pytest.mark.parametrize("kind", ["quadratic", "sum", "columns", *LOSSES])
 @given(seed=seeds)
 def test_a_moved_slice_says_what_a_fresh_one_says(kind, seed):
     problem, rng = problem_of(kind, seed), np.random.default_rng(seed)

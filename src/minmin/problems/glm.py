@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from minmin.constants import Constants
-from minmin.errors import InputError, as_number, near_names
+from minmin.errors import InputError, near_names
 from minmin.linalg import inverse_root, is_whole
 from minmin.oracle import Ability, Certificate, Direction, Evaluation, KnownProblem, Slice, checked_constants
 from minmin.problems.designs import (
@@ -30,6 +30,7 @@ from minmin.problems.designs import (
 )
 from minmin.problems.duality import Ahead, duality_certificate
 from minmin.problems.losses import LOSSES
+from minmin.problems.penalties import checked_penalty
 from minmin.problems.spectrum import (
     EXACT_UP_TO,
     EXPENSIVE,
@@ -44,7 +45,7 @@ from minmin.space import Array, dot, largest, like, machine_eps, norm, same_kind
 
 
 class GLM(KnownProblem):
-    """f(x, y) = weighted mean of ℓ(Xx + Yy, target) + alpha_x/2 |x|² + alpha_y/2 |y|².
+    """f(x, y) = weighted mean of ℓ(Xx + Yy, target) + ½ Σ_j alpha_x[j] x_j² + ½ Σ_k alpha_y[k] y_k².
 
     n rows; X is (n, d_x), Y is (n, d_y), margins and targets have shape (n,). When x is fixed its
     margins Xx are kept, so an inner step costs products with Y alone.
@@ -57,9 +58,10 @@ class GLM(KnownProblem):
         logistic: labels in {-1, 1} or {0, 1}; squared: real; poisson: counts, or any numbers >= 0.
     loss : {"logistic", "squared", "poisson"}
         squared is ½(margin - target)²; poisson is exp(margin) - target·margin.
-    alpha_x, alpha_y : float
-        The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)). There is no intercept: append a column of ones
-        to Y for a penalised one. Methods that need strong convexity refuse 0.
+    alpha_x, alpha_y : float, or array of one a column
+        The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)); a number is that of every column of its block.
+        There is no intercept: append a column of ones to Y, with the penalty 0 or another. Methods that need strong
+        convexity refuse 0.
     sample_weight : array of shape (n,), optional
         Not negative; normalised to sum to one.
     constants : Constants, optional
@@ -77,27 +79,35 @@ class GLM(KnownProblem):
         target: Any,
         loss: str = "logistic",
         *,
-        alpha_x: float,
-        alpha_y: float,
+        alpha_x: Any,
+        alpha_y: Any,
         sample_weight: Any = None,
         constants: Constants | None = None,
     ):
         if not isinstance(loss, str) or loss not in LOSSES:
             raise InputError(f"unknown loss {loss!r}: {near_names(loss, LOSSES)}")
         self.loss = LOSSES[loss]
-        self.alpha_x = _checked_penalty(alpha_x, "alpha_x")
-        self.alpha_y = _checked_penalty(alpha_y, "alpha_y")
         self.X, self.Y = in_one_dtype(checked_design(X, "X"), checked_design(Y, "Y"))
         vectors = vector_model(self.X, self.Y)
         rows, self.d_x = self.X.shape
         self.d_y = self.Y.shape[1]
         if self.Y.shape[0] != rows:
             raise InputError(f"X has {rows} rows and Y {self.Y.shape[0]}; they must describe the same samples")
+        self.penalty_x = checked_penalty(alpha_x, "alpha_x", self.d_x, vectors)
+        self.penalty_y = checked_penalty(alpha_y, "alpha_y", self.d_y, vectors)
         self.target = self.loss.check(checked_column(target, "target", rows, vectors))
         self.weights = _normalised(sample_weight, rows, vectors)
         self._given = checked_constants(constants)
         self._X_T, self._Y_T = self.X.T, self.Y.T
         self._found = {}
+
+    @property
+    def alpha_x(self) -> float | Array:
+        return self.penalty_x.alpha
+
+    @property
+    def alpha_y(self) -> float | Array:
+        return self.penalty_y.alpha
 
     def constants_where(self, cost_ratio: float) -> Constants:
         return self._given if self._given is not None else self._proved_constants(cost_ratio)
@@ -106,7 +116,7 @@ class GLM(KnownProblem):
         if isinstance(self._origin, GLM):
             return self._origin.constants_where(cost_ratio)
         if math.isinf(self.loss.max_curvature):
-            return Constants(math.inf, math.inf, self.alpha_x, self.alpha_y, "proved")
+            return Constants(math.inf, math.inf, self.penalty_x.least, self.penalty_y.least, "proved")
         smoothness, convexity = self._once("valid pairs", self._valid_pairs)
         L_x, L_y, mu_x, mu_y = cheapest(smoothness, convexity, cost_ratio)
         return Constants(L_x, L_y, mu_x, mu_y, "proved")
@@ -128,10 +138,11 @@ class GLM(KnownProblem):
                 convexity = [*convexity, *convexity_frontier(least * G, self.d_x)]
         else:
             smoothness = norm_pairs(most * squared_norm(X, weights), most * squared_norm(Y, weights))
+        in_x, in_y = self.penalty_x, self.penalty_y
         tiny = float(np.finfo(np.float64).tiny)  # data that are zero have no L > 0 of their own
         return (
-            [(max(L_x, tiny) + self.alpha_x, max(L_y, tiny) + self.alpha_y) for L_x, L_y in smoothness],
-            [(mu_x + self.alpha_x, mu_y + self.alpha_y) for mu_x, mu_y in convexity],
+            [(max(L_x, tiny) + in_x.most, max(L_y, tiny) + in_y.most) for L_x, L_y in smoothness],
+            [(mu_x + in_x.least, mu_y + in_y.least) for mu_x, mu_y in convexity],
         )
 
     @property
@@ -231,12 +242,20 @@ class GLM(KnownProblem):
         )
         return found
 
+    @property
+    def row_squares_over_alpha_x(self) -> Array:
+        """Σ_j X_ij²/alpha_x[j] over the penalised columns, where every column has its own: counted likewise."""
+        if self._tally["row_norms_over_alpha_x"] == 0:
+            for kind in ("row_norms_over_alpha_x", "passes"):
+                self._tally.add(kind)
+        return self._once("row squares over alpha_x", lambda: row_sums(self._squared("X"), self.penalty_x.inverse()))
+
     def _squared(self, name: str) -> Any:
         return self._once(f"{name} squared", lambda: squared_entries(getattr(self, name)))
 
     def _exchanged(self) -> GLM:
         twin = self._with(self.Y, self.X, self.target, self.weights)
-        twin.alpha_x, twin.alpha_y = self.alpha_y, self.alpha_x
+        twin.penalty_x, twin.penalty_y = self.penalty_y, self.penalty_x
         known = self._found.get("constants", self._given)
         twin._given = None if known is None else known.swapped()
         return twin.counted(self._tally.swapped())
@@ -250,6 +269,7 @@ class GLM(KnownProblem):
             like(self.target, model),
             like(self.weights, model),
         )
+        twin.penalty_x, twin.penalty_y = self.penalty_x.like(model), self.penalty_y.like(model)
         twin._origin = self
         return twin
 
@@ -279,7 +299,7 @@ class _GLMSlice(Slice):
     @property
     def x_penalty(self) -> float:
         if self._x_penalty is None:
-            self._x_penalty = 0.5 * self._problem.alpha_x * dot(self.x, self.x)
+            self._x_penalty = 0.5 * self._problem.penalty_x.product(self.x, self.x)
         return self._x_penalty
 
     def at(self, y: Array) -> Evaluation:
@@ -350,7 +370,7 @@ class _GLMEvaluation(Evaluation):
     def _compute_value(self) -> float:
         p = self._problem
         losses = p.loss.value(self.margins, p.target, self._shared)
-        return dot(p.weights, losses) + self._slice.x_penalty + 0.5 * p.alpha_y * dot(self.y, self.y)
+        return dot(p.weights, losses) + self._slice.x_penalty + 0.5 * p.penalty_y.product(self.y, self.y)
 
     def _compute_grad_x(self) -> Array:
         return self.problem.pull_x(self.residual) + self.problem.alpha_x * self.x
@@ -401,7 +421,7 @@ class _GLMEvaluation(Evaluation):
 
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images
-        in_x = dot(self.residual, image) + self.problem.alpha_x * dot(self.x, direction.dx)
+        in_x = dot(self.residual, image) + self.problem.penalty_x.product(self.x, direction.dx)
         return in_x + dot(self.grad_y, dy)
 
     def largest_move(self, direction: Direction, dy: Array) -> float:
@@ -439,9 +459,9 @@ class _GLMEvaluation(Evaluation):
         return twin
 
     def falls_for_ever(self, step: tuple[Direction, Array] | None = None, *, in_y_alone: bool = False) -> bool:
-        """Whether the step, or a block of it, is unpenalised and has no sample against it."""
+        """Whether the unpenalised part of the step, or of one of its blocks, has no sample against it."""
         p = self.problem
-        if p.alpha_y > 0.0 and (p.alpha_x > 0.0 or in_y_alone):
+        if p.penalty_y.covers_all and (p.penalty_x.covers_all or in_y_alone):
             return False
         if step is None:
             in_x, in_y, dx, dy = self._slice.margins, self.margins - self._slice.margins, self.x, self.y
@@ -449,11 +469,14 @@ class _GLMEvaluation(Evaluation):
             direction, dy = step
             in_x, in_y, dx = direction.images[0], p.image_y(dy), direction.dx
         ways = []
-        if p.alpha_x == 0.0 and not in_y_alone:
-            ways.append((in_x, dx, 0.0 * dy))
-        if p.alpha_y == 0.0:
-            ways.append((in_y, 0.0 * dx, dy))
+        if not (p.penalty_x.covers_all or in_y_alone):
+            free = p.penalty_x.free_part(dx)
+            ways.append((in_x if p.penalty_x.most == 0.0 else p.image_x(free), free, 0.0 * dy))
+        if not p.penalty_y.covers_all:
+            free = p.penalty_y.free_part(dy)
+            ways.append((in_y if p.penalty_y.most == 0.0 else p.image_y(free), 0.0 * dx, free))
         if len(ways) == 2:
+            (in_x, dx, _), (in_y, _, dy) = ways
             ways.append((in_x + in_y, dx, dy))
         return any(self._may_recede(*way) and p.recedes(*way[1:]) for way in ways)
 
@@ -468,13 +491,6 @@ class _GLMEvaluation(Evaluation):
 _AGREEMENT = 1e3
 """A change of a margin of at most so many times eps times its terms is none, and a column that moves margins by so
 small a part of what another one does has no part in a direction."""
-
-
-def _checked_penalty(alpha: Any, name: str) -> float:
-    number = as_number(alpha, name)
-    if not 0.0 <= number < math.inf:
-        raise InputError(f"{name} = {number} must be finite and not negative")
-    return number
 
 
 def _normalised(sample_weight: Any, rows: int, model: Array) -> Array:
