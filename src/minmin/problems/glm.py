@@ -260,6 +260,15 @@ class GLM(KnownProblem):
         twin._given = None if known is None else known.swapped()
         return twin.counted(self._tally.swapped())
 
+    def with_penalties(self, alpha_x: Any, alpha_y: Any) -> GLM:
+        """The same data under other penalties, not checked again; what is known of the data alone is kept."""
+        twin = self.counted(self._tally)
+        twin.penalty_x = checked_penalty(alpha_x, "alpha_x", self.d_x, self.target)
+        twin.penalty_y = checked_penalty(alpha_y, "alpha_y", self.d_y, self.target)
+        twin._given, twin._origin = None, None
+        twin._found = {name: self._found[name] for name in _OF_DATA_ALONE if name in self._found}
+        return twin
+
     def matching(self, model: Array) -> GLM:
         if same_kind(model, self.target):
             return self
@@ -487,6 +496,9 @@ class _GLMEvaluation(Evaluation):
         slack = (_AGREEMENT * self.eps) * (norm(dx) * in_x**0.5 + norm(dy) * in_y**0.5)
         return not p.loss.rises(p.counting(image), p.target, slack)
 
+
+_OF_DATA_ALONE = ("X squared", "Y squared", "row squares")
+"""What is found once and does not depend on the penalties."""
 
 _AGREEMENT = 1e3
 """A change of a margin of at most so many times eps times its terms is none, and a column that moves margins by so
