@@ -98,9 +98,10 @@ def _sliced(selector: slice, block: Hashable, n_features: int, names: Sequence[s
     if isinstance(stop, str):
         stop = _matching(stop, block, names)[-1] + 1
     try:
-        return np.sort(np.arange(n_features)[slice(start, stop, selector.step)])
+        columns = np.arange(n_features)[slice(start, stop, selector.step)]
     except TypeError:
         raise InputError(f"block {block!r}: {selector} is no slice of columns; give numbers or names") from None
+    return columns if selector.step is None or selector.step > 0 else columns[::-1]
 
 
 def _numbered(listed: np.ndarray[Any, Any], block: Hashable, n_features: int) -> Columns:

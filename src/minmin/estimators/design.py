@@ -20,7 +20,7 @@ Newton step takes ten to thirty products with the data, and BLAS is several time
 _WORTH_UNPENALISED, _FACTORISED = 16 * _WORTH, 1000
 """The same where columns have no penalty, up to as many as the method factorises: their part of a bound is proved only
 in the cheap block."""
-_FULL = 0.5
+_FULL = 0.9
 """A column of a sparse matrix is full if so much of it is stored."""
 _SPARSE_BELOW = 0.125
 """Y is kept sparse where less of it than this is stored."""
