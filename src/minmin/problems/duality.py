@@ -43,75 +43,98 @@ def duality_certificate(evaluation: _GLMEvaluation, y_root: Array | None) -> Cer
     """
     p, ahead = evaluation.problem, evaluation.ahead
     assert ahead is not None
-    h, theta = evaluation.curvature, ahead.residual
-    grad_y = p.pull_y(theta) + p.alpha_y * evaluation.y
-    lengths = norm(evaluation.x), norm(evaluation.y) + norm(ahead.dy)
-    sizes = tuple(math.sqrt(dot(h, squares)) for squares in p.row_squares)
-    # The margins are off by eps·(|X_i||x| + |Y_i||y|), and the residual by the curvature times that.
-    off = sum(size * length for size, length in zip(sizes, lengths, strict=True))
-    eps = _ROUNDING * evaluation.eps
-    penalties = p.penalty_x.length(evaluation.x), p.penalty_y.length(evaluation.y) + p.penalty_y.length(ahead.dy)
-    noise_x, noise_y = (
-        eps * (_weighted_norm(theta, squares) + penalty + size * off)
-        for squares, size, penalty in zip(p.row_squares, sizes, penalties, strict=True)
-    )
+    rounding = _Rounding(evaluation, ahead)
+    grad_y = p.pull_y(ahead.residual) + p.alpha_y * evaluation.y
     left, least_left, in_y, least_in_y = 0.0, 0.0, 0.0, 0.0
-    if p.penalty_y.covers_all and p.penalty_y.is_one_number:
-        in_y = square(norm(grad_y) + noise_y) / (2.0 * p.alpha_y)
-        least_in_y = square(noise_y) / (2.0 * p.alpha_y)
+    if rounding.y_spread is None:
+        in_y, least_in_y = _penalised(norm(grad_y), rounding.noise[1], p.alpha_y)
     else:
-        column_noise = eps * (p.spread_y(theta) + off * p.spread_y(h**0.5) + p.alpha_y * _sizes(evaluation.y, ahead.dy))
+        noise = rounding.noise_of_y_columns(rounding.y_spread)
         if p.penalty_y.covers_all:
-            in_y = 0.5 * square(p.penalty_y.dual_norm(abs(grad_y) + column_noise))
-            least_in_y = 0.5 * square(p.penalty_y.dual_norm(column_noise))
+            in_y = 0.5 * square(p.penalty_y.dual_norm(abs(grad_y) + noise))
+            least_in_y = 0.5 * square(p.penalty_y.dual_norm(noise))
         else:
-            left, least_left = _left_in_y(y_root, grad_y, column_noise)
-            in_y = least_in_y = 2.0 * noise_y * lengths[1]  # y itself is rounded
-    curved = math.sqrt(dot(h * ahead.image, ahead.image))
+            left, least_left = _left_in_y(y_root, grad_y, noise)
+            in_y = least_in_y = 2.0 * dot(noise, rounding.y_sizes)  # y itself is rounded
+    in_x = least_in_x = math.inf
+    if p.penalty_x.covers_all:
+        noise_x, size_x = rounding.in_x_over_alpha()
+        in_x = 0.5 * square(p.penalty_x.dual_norm(ahead.gradient) + noise_x + size_x * left)
+        least_in_x = 0.5 * square(noise_x + size_x * least_left)
+    curved = math.sqrt(dot(evaluation.curvature * ahead.image, ahead.image))
     inside = largest(ahead.image) <= p.loss.conjugate_radius
-    in_x, least_in_x = _in_x(evaluation, ahead, eps, off, (noise_x, sizes[0]), (left, least_left))
     bound = square(curved + left) + in_x + in_y
     floor = square(least_left) + least_in_x + least_in_y
     return Certificate(
         bound if inside and math.isfinite(bound) else math.inf,
         floor if math.isfinite(floor) else 0.0,
         by_data=True,
-        noise=(noise_x, noise_y),
+        noise=rounding.noise,
     )
 
 
-def _in_x(
-    evaluation: _GLMEvaluation,
-    ahead: Ahead,
-    eps: float,
-    off: float,
-    known: tuple[float, float],
-    lefts: tuple[float, float],
-) -> tuple[float, float]:
-    """x's part of the bound, and of its floor, where the further step in y takes so much."""
-    p = evaluation.problem
-    if not p.penalty_x.covers_all:
-        return math.inf, math.inf
-    noise, size = known
-    if p.penalty_x.is_one_number:
-        root = math.sqrt(p.alpha_x)
-        noise, size = noise / root, size / root
-    else:
-        squares = p.row_squares_over_alpha_x
-        size = math.sqrt(dot(evaluation.curvature, squares))
-        in_penalty = math.sqrt(p.penalty_x.product(evaluation.x, evaluation.x))
-        noise = eps * (_weighted_norm(ahead.residual, squares) + in_penalty + size * off)
-    left, least_left = lefts
-    in_x = 0.5 * square(p.penalty_x.dual_norm(ahead.gradient) + noise + size * left)
-    return in_x, 0.5 * square(noise + size * least_left)
+class _Rounding:
+    """How large rounding errors are expected to be.
+
+    A block with one penalty is looked at as a whole, which costs nothing. One with a penalty a column may have columns
+    of all units, so y is looked at column by column, and x in the units of its penalties.
+
+    Attributes
+    ----------
+    noise : pair of float
+        In ∇ₓ and ∇ᵧ.
+    y_sizes : array
+        The terms of y.
+    y_spread : array or None
+        √Σ h_i Y_ij² of every column of y; None where y has one penalty above 0.
+    """
+
+    def __init__(self, evaluation: _GLMEvaluation, ahead: Ahead):
+        self._evaluation, self._ahead = evaluation, ahead
+        p, h, x, y = evaluation.problem, evaluation.curvature, evaluation.x, evaluation.y
+        self._unit = _ROUNDING * evaluation.eps
+        self._sizes = tuple(math.sqrt(dot(h, squares)) for squares in p.row_squares)
+        self.y_sizes = abs(y) + abs(ahead.dy)
+        one_alpha_y = p.penalty_y.is_one_number and p.penalty_y.covers_all
+        self.y_spread = None if one_alpha_y else p.spread_y(h**0.5)
+        # The margins are off by eps·(|X_i||x| + |Y_i||y|), and the residual by the curvature times that.
+        in_x, in_y = self._sizes[0] * norm(x), self._sizes[1] * norm(self.y_sizes)
+        if not p.penalty_x.is_one_number:
+            self._size_over_alpha = math.sqrt(dot(h, p.row_squares_over_alpha_x))
+            in_x = min(in_x, self._size_over_alpha * math.sqrt(p.penalty_x.product(x, x)))
+        if self.y_spread is not None:
+            in_y = dot(self.y_spread, self.y_sizes)
+        self._off = in_x + in_y
+        penalties = norm(p.alpha_x * x), norm(p.alpha_y * self.y_sizes)
+        noise_x, noise_y = (
+            self._unit * (_weighted_norm(ahead.residual, squares) + penalty + size * self._off)
+            for squares, size, penalty in zip(p.row_squares, self._sizes, penalties, strict=True)
+        )
+        self.noise = noise_x, noise_y
+
+    def noise_of_y_columns(self, spread: Array) -> Array:
+        """In every column of ∇ᵧ."""
+        p = self._evaluation.problem
+        return self._unit * (p.spread_y(self._ahead.residual) + self._off * spread + p.alpha_y * self.y_sizes)
+
+    def in_x_over_alpha(self) -> tuple[float, float]:
+        """In ∇ₓ in the norm of A⁻¹, and |√h X| in it."""
+        penalty = self._evaluation.problem.penalty_x
+        if penalty.is_one_number:
+            root = math.sqrt(penalty.alpha)
+            return self.noise[0] / root, self._sizes[0] / root
+        x, size = self._evaluation.x, self._size_over_alpha
+        terms = _weighted_norm(self._ahead.residual, self._evaluation.problem.row_squares_over_alpha_x)
+        return self._unit * (terms + math.sqrt(penalty.product(x, x)) + size * self._off), size
 
 
 def _weighted_norm(v: Array, weights: Array) -> float:
     return math.sqrt(dot(v * weights, v))
 
 
-def _sizes(a: Array, b: Array) -> Array:
-    return abs(a) + abs(b)
+def _penalised(gradient: float, noise: float, alpha: float) -> tuple[float, float]:
+    """The part of a block with one penalty, and what it would be of the noise alone."""
+    return square(gradient + noise) / (2.0 * alpha), square(noise) / (2.0 * alpha)
 
 
 def _left_in_y(root: Array | None, gradient: Array, noise: Array) -> tuple[float, float]:

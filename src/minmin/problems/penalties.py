@@ -44,10 +44,6 @@ class Penalty:
         """Σ alpha_j a_j b_j."""
         return self.alpha * dot(a, b) if self.is_one_number else dot(self.alpha * a, b)
 
-    def length(self, v: Array) -> float:
-        """The norm of alpha∘v."""
-        return self.alpha * norm(v) if self.is_one_number else norm(self.alpha * v)
-
     def dual_norm(self, gradient: Array) -> float:
         """√Σ g_j²/alpha_j over the penalised columns."""
         if self.is_one_number:
