@@ -94,6 +94,13 @@ class BlockModel(BaseEstimator):
         )
 
     def _minimum(self, problem: GLM, start: tuple[_Vector, _Vector] | None) -> Result:
+        """The answer in the data's precision, or, where single precision does not reach tol, in double precision."""
+        result = self._run(problem, start)
+        if result.status == "stalled" and result.x.dtype == np.float32:
+            result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)))
+        return result
+
+    def _run(self, problem: GLM, start: tuple[_Vector, _Vector] | None) -> Result:
         x0, y0 = (None, None) if start is None else start
         result = minimize(
             problem,

@@ -110,6 +110,7 @@ class PathFit(BlockModel):
             problem = problem.with_penalties(*design.penalties(penalties[index]))
             result = self._minimum(problem, start)
             start = result.x, result.y
+            problem = problem.matching(result.x)
             proved = result.success and result.certified
             runs[index] = _Run(score(result), proved, result.seconds, result.calls["passes"], result.message)
         return [runs[index] for index in range(len(penalties))]
