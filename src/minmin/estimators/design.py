@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,9 +18,9 @@ _Vector = np.ndarray[Any, Any]
 _WORTH = 128
 """Columns are cheap where the product YᵀY has at most so many multiplications for every stored number of the data: a
 Newton step takes ten to thirty products with the data, and BLAS is several times as fast as a sparse product."""
-_WORTH_UNPENALISED, _FACTORISED = 16 * _WORTH, 1000
-"""The same where columns have no penalty, up to as many as the method factorises: their part of a bound is proved only
-in the cheap block."""
+_FACTORISED = 1000
+"""So many columns the method factorises. Those without a penalty are cheap up to here, since only then their part of a
+bound is proved."""
 _FULL = 0.9
 """A column of a sparse matrix is full if so much of it is stored."""
 _SPARSE_BELOW = 0.125
@@ -129,7 +130,7 @@ def _paying_columns(
     stored = int(counts.sum()) + intercept * rows
     chosen = np.zeros(features, dtype=bool)
 
-    def take(columns: Columns, worth: int) -> None:
+    def take(columns: Columns, worth: float) -> None:
         width = int(chosen.sum()) + len(columns) + intercept
         if width <= _FACTORISED and rows * width**2 <= worth * stored:
             chosen[columns] = True
@@ -137,7 +138,7 @@ def _paying_columns(
     by_size = sorted(blocks, key=lambda name: len(blocks[name]))
     for name in by_size:
         if name in unpenalised:
-            take(blocks[name], _WORTH_UNPENALISED)
+            take(blocks[name], math.inf)
     for name in by_size:
         if not chosen[blocks[name][0]]:
             take(blocks[name], _WORTH)

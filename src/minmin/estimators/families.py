@@ -30,7 +30,7 @@ class Logistic(ClassifierMixin, BlockModel):
         if (counts > 0).sum() < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-                f"{self.classes_[counts > 0][0]!r}"
+                f"{self.classes_[counts > 0].tolist()[0]!r}"
             )
         self._require_counts(counts, "the data")
         if self.class_weight is not None:
@@ -44,7 +44,7 @@ class Logistic(ClassifierMixin, BlockModel):
 
     def _require_counts(self, counts: _Vector, where: str) -> None:
         if not counts.all():
-            missing = self.classes_[counts == 0][0]
+            missing = self.classes_[counts == 0].tolist()[0]
             raise InputError(
                 f"{where}: class {missing!r} has no sample of positive weight; leave that class out, or use a "
                 "splitter that keeps the classes together"

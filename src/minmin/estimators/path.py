@@ -112,7 +112,7 @@ class PathFit(BlockModel):
             start = result.x, result.y
             problem = problem.matching(result.x)
             proved = result.success and result.certified
-            runs[index] = _Run(score(result), proved, result.seconds, result.calls["passes"], result.message)
+            runs[index] = _Run(score(result), proved, result.seconds, result.calls.get("passes", 0), result.message)
         return [runs[index] for index in range(len(penalties))]
 
     def _loss_of(self, design: Design, sample: Sample, test: Any) -> _Score:
