@@ -131,6 +131,10 @@ class LinearModel(KnownProblem):
     def falls(self, change: Array, slack: Array) -> bool:
         """Whether some sample's loss falls for ever, where none rises."""
 
+    def pinned(self, hess_yy: Array) -> Array:
+        """H_yy, made invertible along directions in which f never changes."""
+        return hess_yy
+
     def repeated(self, numbers: Array) -> Array:
         """A number a row as one of each of its margins, or a number a column as one of each of its coefficients."""
         if self.outputs == 1:
@@ -436,7 +440,7 @@ class LinearEvaluation(Evaluation):
         self._tally.add("hess_yy")
         p = self.problem
         identity = array_namespace(self.y).eye(p.d_y, dtype=self.y.dtype, device=device(self.y))
-        return self.bending.gram(p.Y) + p.penalty_y.alpha * identity
+        return p.pinned(self.bending.gram(p.Y) + p.penalty_y.alpha * identity)
 
     def hess_yy_product(self, dy: Array) -> Array:
         p = self.problem
