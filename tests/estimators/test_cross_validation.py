@@ -68,7 +68,7 @@ def test_the_default_grid_is_in_units_of_the_data(blocks, points):
 
 
 def test_scoring_by_name_sees_the_samples_held_out():
-    sample = case("logistic")
+    sample = case("logistic", seed=3)
     model = BlockLogisticRegressionCV(BLOCKS, alphas=3, scoring="roc_auc", cv=3).fit(sample.X, sample.y)
     assert ((model.cv_results_["mean_test_score"] > 0.5) & (model.cv_results_["mean_test_score"] <= 1.0)).all()
     (train, test), *_ = model_splits = list(KFold(3).split(sample.X))

@@ -66,9 +66,8 @@ def test_weights_and_groups_are_routed_on_request():
     groups = np.arange(120) % 3
     with sklearn.config_context(enable_metadata_routing=True):
         single = BlockLogisticRegression().set_fit_request(sample_weight=True)
-        path = BlockLogisticRegressionCV(alphas=[1e-2], cv=GroupKFold(3)).set_fit_request(
-            sample_weight=True, groups=True
-        )
+        path = BlockLogisticRegressionCV(alphas=[1e-2], cv=GroupKFold(3))
+        path.set_fit_request(sample_weight=True, groups=True)
         for model, extra in ((single, {}), (path, {"groups": groups})):
             pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
             pipeline.fit(sample.X, sample.y, sample_weight=sample.weights, **extra)

@@ -16,11 +16,11 @@ from minmin.estimators.blocks import Blocks, Columns
 _Vector = np.ndarray[Any, Any]
 
 _WORTH = 128
-"""Columns are cheap where the product YᵀY has at most so many multiplications for every stored number of the data: a
-Newton step takes ten to thirty products with the data, and BLAS is several times as fast as a sparse product."""
+"""Columns are cheap where YᵀY has at most so many multiplications for every one in a product with the data: a Newton step
+takes ten to thirty such products, and BLAS is several times as fast as a sparse one."""
 _FACTORISED = 1000
-"""So many columns the method factorises. Those without a penalty are cheap up to here, since only then their part of a
-bound is proved."""
+"""So many coefficients the method factorises. Those without a penalty are cheap up to here, since only then their part
+of a bound is proved."""
 _FULL = 0.9
 """A column of a sparse matrix is full if so much of it is stored."""
 _SPARSE_BELOW = 0.125
@@ -85,7 +85,7 @@ class Design:
 
 
 def split_design(
-    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], cheap: Any, fit_intercept: bool
+    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], cheap: Any, fit_intercept: bool, outputs: int = 1
 ) -> Design:
     """The design of a CSR or dense matrix.
 
@@ -98,9 +98,11 @@ def split_design(
     cheap : None, a block's name, or a collection of them
         Which blocks go into Y; None: those for which that pays.
     fit_intercept : bool
+    outputs : int
+        The number of coefficients that a column has.
     """
     if cheap is None:
-        in_y = _paying_columns(matrix, blocks, unpenalised, int(fit_intercept))
+        in_y = _paying_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
     else:
         in_y = np.zeros(matrix.shape[1], dtype=bool)
         for name in _named_blocks(cheap, blocks):
@@ -121,7 +123,7 @@ def _named_blocks(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
 
 
 def _paying_columns(
-    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], intercept: int
+    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Whole blocks, smallest first, those without a penalty before all others; then full columns of the rest."""
     rows, features = matrix.shape
@@ -132,7 +134,7 @@ def _paying_columns(
 
     def take(columns: Columns, worth: float) -> None:
         width = int(chosen.sum()) + len(columns) + intercept
-        if width <= _FACTORISED and rows * width**2 <= worth * stored:
+        if outputs * width <= _FACTORISED and outputs * rows * width**2 <= worth * stored:
             chosen[columns] = True
 
     by_size = sorted(blocks, key=lambda name: len(blocks[name]))

@@ -12,7 +12,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from minmin.errors import InputError
+from minmin.estimators.design import Design
 from minmin.estimators.model import BlockModel, Sample
+from minmin.problems import Softmax
+from minmin.problems.linear import LinearModel
 
 _Vector = np.ndarray[Any, Any]
 
@@ -53,6 +56,20 @@ class Logistic(ClassifierMixin, BlockModel):
     @property
     def _outputs(self) -> tuple[int, ...]:
         return (len(self.classes_),) if len(self.classes_) > 2 else ()
+
+    def _problem(self, design: Design, sample: Sample, penalties: _Vector) -> LinearModel:
+        if not self._outputs:
+            return super()._problem(design, sample, penalties)
+        alpha_x, alpha_y = design.penalties(penalties)
+        return Softmax(
+            design.X,
+            design.Y,
+            sample.target,
+            *self._outputs,
+            alpha_x=alpha_x,
+            alpha_y=alpha_y,
+            sample_weight=sample.weights,
+        )
 
     def _shaped(self, coef: _Vector, intercept: Any) -> tuple[_Vector, Any]:
         return np.atleast_2d(coef), np.atleast_1d(intercept)

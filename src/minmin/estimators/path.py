@@ -128,7 +128,7 @@ class PathFit(BlockModel):
         model = copy(self)
 
         def score(result: Result) -> float:
-            model.coef_, model.intercept_ = self._shaped(*design.coefficients(result.x, result.y))
+            model.coef_, model.intercept_ = self._solution(design, result)
             return float(scorer(model, X, y, **weights))
 
         return score
