@@ -16,8 +16,8 @@ from minmin.estimators.blocks import Blocks, Columns
 _Vector = np.ndarray[Any, Any]
 
 _WORTH = 128
-"""Columns are cheap where YᵀY has at most so many multiplications for every one in a product with the data: a Newton step
-takes ten to thirty such products, and BLAS is several times as fast as a sparse one."""
+"""Columns are cheap where YᵀY has at most so many multiplications for every one in a product with the data: a Newton
+step takes ten to thirty such products, and BLAS is several times as fast as a sparse one."""
 _FACTORISED = 1000
 """So many coefficients the method factorises. Those without a penalty are cheap up to here, since only then their part
 of a bound is proved."""
