@@ -135,6 +135,10 @@ class LinearModel(KnownProblem):
         """H_yy, made invertible along directions in which f never changes."""
         return hess_yy
 
+    def without_flat(self, dy: Array) -> Array:
+        """A step in y without its part along those directions."""
+        return dy
+
     def repeated(self, numbers: Array) -> Array:
         """A number a row as one of each of its margins, or a number a column as one of each of its coefficients."""
         if self.outputs == 1:
@@ -457,6 +461,9 @@ class LinearEvaluation(Evaluation):
 
     def hess_yy_diagonal(self) -> Array:
         return self.problem.loss_diagonal_y(self.bending) + self.problem.penalty_y.alpha
+
+    def without_flat(self, dy: Array) -> Array:
+        return self.problem.without_flat(dy)
 
     def grad_x_ahead(self, dy: Array) -> Array:
         self._tally.add("grad_x")
