@@ -83,7 +83,7 @@ class PathFit(BlockModel):
         alphas = [dict(zip(names, point, strict=True)) for point in points.tolist()]
         penalties = [by_column(tried, sample.blocks, self.n_features_in_) for tried in alphas]
         design = self._design(sample, [name for name, tried in zip(names, points.T, strict=True) if 0.0 in tried])
-        order = path_order(points)
+        order = path_order(points, [len(columns) for columns in sample.blocks.values()])
         runs = []
         splits = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, groups)
         for number, (train, test) in enumerate(splits):
