@@ -41,7 +41,7 @@ from minmin.problems.spectrum import (
     smoothness_frontier,
     squared_norm,
 )
-from minmin.space import Array, dot, largest, like, machine_eps, norm, same_kind, to_numpy
+from minmin.space import Array, dot, largest, like, machine_eps, norm, reshaped, same_kind, to_numpy
 
 
 class LinearModel(KnownProblem):
@@ -148,11 +148,11 @@ class LinearModel(KnownProblem):
 
     def table(self, vector: Array) -> Array:
         """All margins with a row for every sample, or all coefficients with a row for every column."""
-        return vector if self.outputs == 1 else array_namespace(vector).reshape(vector, (-1, self.outputs))
+        return vector if self.outputs == 1 else reshaped(vector, (-1, self.outputs))
 
     def vector(self, table: Array) -> Array:
         """The reverse of :meth:`table`."""
-        return table if self.outputs == 1 else array_namespace(table).reshape(table, (-1,))
+        return table if self.outputs == 1 else reshaped(table, (-1,))
 
     def constants_where(self, cost_ratio: float) -> Constants:
         return self._given if self._given is not None else self._proved_constants(cost_ratio)

@@ -16,7 +16,7 @@ from minmin.problems.bending import Bending
 from minmin.problems.designs import checked_column, pieces, weighted_gram
 from minmin.problems.linear import LinearModel
 from minmin.problems.penalties import Penalty
-from minmin.space import Array, as_real, largest, like, require_finite, to_numpy
+from minmin.space import Array, as_real, largest, like, require_finite, reshaped, to_numpy
 
 
 class Softmax(LinearModel):
@@ -100,29 +100,28 @@ class Softmax(LinearModel):
         if penalty.covers_all:
             return v
         free = self.table(penalty.free_part(v))
-        return v - self.repeated(array_namespace(free).mean(free, axis=1))
+        return self.vector(self.table(v) - _sums(free) / self.outputs)
 
     def prepare(self, margins: Array) -> Array:
         """exp(m_k - max m), which never overflows."""
         table = self.table(margins)
         xp = array_namespace(table)
-        return self.vector(xp.exp(table - _row(xp.max, table)))
+        return self.vector(xp.exp(table - xp.max(table, axis=1, keepdims=True)))
 
     def losses(self, margins: Array, shared: Array) -> Array:
         """log1p of the others' exponentials where the target's is the largest, so that small losses are exact."""
         m, e, t = self.table(margins), self.table(shared), self.table(self.target)
         xp = array_namespace(m)
-        others, own = xp.sum((1.0 - t) * e, axis=1), xp.sum(t * e, axis=1)
-        behind = xp.max(m, axis=1) - xp.sum(t * m, axis=1)
+        others, own, of_target = (_sums(table)[:, 0] for table in ((1.0 - t) * e, t * e, t * m))
+        behind = xp.max(m, axis=1) - of_target
         return xp.where(own >= 1.0, xp.log1p(others), behind + xp.log(own + others))
 
     def slopes(self, margins: Array, shared: Array) -> Array:
         """p_k, and for the target minus the sum of the others: p - 1 would lose what is left of a small loss."""
         e, t = self.table(shared), self.table(self.target)
-        xp = array_namespace(e)
         others = (1.0 - t) * e
-        left = _row(xp.sum, others)
-        return self.vector((others - t * left) / (left + _row(xp.sum, t * e)))
+        left = _sums(others)
+        return self.vector((others - t * left) / (left + _sums(t * e)))
 
     def bending(self, margins: Array, shared: Array) -> Bending:
         return _SoftmaxBending(self.table(shared), self.weights)
@@ -133,7 +132,7 @@ class Softmax(LinearModel):
     def is_in_dual_domain(self, change: Array, near: Bending) -> bool:
         """Whether q = p + ℓ''u has no negative entry: then KL(q, p) <= χ²(q, p) = <u, ℓ''u>."""
         assert isinstance(near, _SoftmaxBending)
-        return bool(array_namespace(change).all(near.deviation(self.table(change)) >= -1.0))
+        return bool(array_namespace(change).all(near.deviation(change) >= -1.0))
 
     def move_size(self, change: Array) -> float:
         """The largest spread of a sample's changes: the third derivative along u is at most that times the second."""
@@ -164,11 +163,11 @@ class Softmax(LinearModel):
 
     def _against_target(self, change: Array) -> Array:
         table, t = self.table(change), self.table(self.target)
-        return table - _row(array_namespace(table).sum, t * table)
+        return table - _sums(t * table)
 
     def _with_targets(self, slack: Array) -> Array:
         table, t = self.table(slack), self.table(self.target)
-        return table + _row(array_namespace(table).sum, t * table)
+        return table + _sums(t * table)
 
 
 class _SoftmaxBending(Bending):
@@ -177,28 +176,33 @@ class _SoftmaxBending(Bending):
     Everything is computed from the others of the likeliest class d, since 1 - p_d cancels where p_d is nearly one.
     """
 
-    __slots__ = ("_likeliest", "_others", "_p", "_w")
+    __slots__ = ("_likeliest", "_ones", "_others", "_p", "_root_w", "_wp")
 
     def __init__(self, exponentials: Array, weights: Array):
         xp = array_namespace(exponentials)
-        places = xp.arange(exponentials.shape[1], device=device(exponentials))
-        likeliest = xp.argmax(exponentials, axis=1)[:, None] == places[None, :]
-        self._likeliest = xp.astype(likeliest, exponentials.dtype)
-        self._p = exponentials / _row(xp.sum, exponentials)
-        self._others = xp.where(likeliest, 0.0 * self._p, self._p)
-        self._w = weights[:, None]
-        left = xp.where(likeliest, _row(xp.sum, self._others), 1.0 - self._p)
-        super().__init__(xp.reshape(self._w * self._p * left, (-1,)))
+        rows, classes = exponentials.shape
+        places = xp.arange(classes, device=device(exponentials))
+        likeliest = xp.argmax(exponentials, axis=1)
+        is_likeliest = likeliest[:, None] == places[None, :]
+        self._likeliest = likeliest + classes * xp.arange(rows, device=device(exponentials))
+        self._ones = xp.ones((classes, 1), dtype=exponentials.dtype, device=device(exponentials))
+        self._p = exponentials / (exponentials @ self._ones)
+        self._others = xp.where(is_likeliest, 0.0 * self._p, self._p)
+        self._wp, self._root_w = weights[:, None] * self._p, weights[:, None] ** 0.5
+        left = xp.where(is_likeliest, self._others @ self._ones, 1.0 - self._p)
+        super().__init__(reshaped(self._wp * left, (-1,)))
 
-    def deviation(self, table: Array) -> Array:
-        """u_k - Σ p_l u_l for every sample."""
-        xp = array_namespace(table)
-        from_likeliest = table - _row(xp.sum, self._likeliest * table)
-        return from_likeliest - _row(xp.sum, self._others * from_likeliest)
+    def deviation(self, v: Array) -> Array:
+        """u_k - Σ p_l u_l for every sample, a row each."""
+        likeliest = v[self._likeliest] if type(v) is np.ndarray else array_namespace(v).take(v, self._likeliest, axis=0)
+        change = reshaped(v, self._p.shape) - likeliest[:, None]
+        change -= (self._others * change) @ self._ones
+        return change
 
     def times(self, v: Array) -> Array:
-        xp = array_namespace(v)
-        return xp.reshape(self._w * self._p * self.deviation(xp.reshape(v, self._p.shape)), (-1,))
+        bent = self.deviation(v)
+        bent *= self._wp
+        return reshaped(bent, (-1,))
 
     def gram(self, design: Any) -> Array:
         """A block for every pair of classes, of which those on the diagonal are computed on their own."""
@@ -206,7 +210,7 @@ class _SoftmaxBending(Bending):
         products: Any = 0.0
         for piece in pieces(design.shape[0]):
             rows = design[piece].toarray() if scipy.sparse.issparse(design) else design[piece, :]
-            weighted = self._w[piece, :] ** 0.5 * self._p[piece, :]
+            weighted = self._root_w[piece, :] * self._p[piece, :]
             flat = xp.reshape(rows[:, :, None] * weighted[:, None, :], (rows.shape[0], columns * classes))
             products = products - flat.T @ flat
         blocks = xp.reshape(products, (columns, classes, columns, classes))
@@ -263,9 +267,10 @@ class _PairedBending(Bending):
         return xp.reshape(blocks, (columns * classes,) * 2)
 
 
-def _row(reduce: Any, table: Array) -> Array:
-    """A column of what a reduction makes of every row."""
-    return reduce(table, axis=1, keepdims=True)
+def _sums(table: Array) -> Array:
+    """The sum of every row, as a column; by a product, since reductions of short rows are slow."""
+    ones = array_namespace(table).ones((table.shape[1], 1), dtype=table.dtype, device=device(table))
+    return table @ ones
 
 
 def _checked_labels(target: Any, classes: int | None) -> Array:
