@@ -125,11 +125,10 @@ def _named_blocks(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
 def _paying_columns(
     matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whole blocks, smallest first, those without a penalty before all others; then full columns of the rest."""
+    """Whole blocks, smallest first, those without a penalty before all others; or, if none pays, full columns."""
     rows, features = matrix.shape
     sparse = scipy.sparse.issparse(matrix)
-    counts = np.bincount(matrix.indices, minlength=features) if sparse else np.full(features, rows)
-    stored = int(counts.sum()) + intercept * rows
+    stored = (matrix.nnz if sparse else rows * features) + intercept * rows
     chosen = np.zeros(features, dtype=bool)
 
     def take(columns: Columns, worth: float) -> None:
@@ -144,11 +143,8 @@ def _paying_columns(
     for name in by_size:
         if not chosen[blocks[name][0]]:
             take(blocks[name], _WORTH)
-    if sparse:
-        for name in by_size:
-            if not chosen[blocks[name][0]]:
-                columns = blocks[name]
-                take(columns[counts[columns] >= _FULL * rows], _WORTH)
+    if sparse and not chosen.any():
+        take(np.flatnonzero(np.bincount(matrix.indices, minlength=features) >= _FULL * rows), _WORTH)
     return chosen
 
 
