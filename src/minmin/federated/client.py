@@ -141,7 +141,7 @@ class Client:
 
     def _is_point(self, x: Any) -> bool:
         known = isinstance(x, np.ndarray) and dtype_name(x) == dtype_name(self.y0)
-        return known and x.shape == (self._problem.d_x,) and all_finite(x)
+        return known and x.shape == (self._problem.d_x,) and _is_finite(x)
 
     def _reply(
         self,
@@ -173,13 +173,23 @@ class Client:
         )
 
 
-_newest_work: tuple[WorkRequest, Work] | None = None
+class _Newest:
+    """What was found out of the newest request, for all clients in this process that are handed the very same one."""
+
+    point: Any = None
+    is_finite = False
+    request: WorkRequest | None = None
+    work: Work
+
+
+def _is_finite(x: Any) -> bool:
+    if _Newest.point is not x:
+        _Newest.point, _Newest.is_finite = x, all_finite(x)
+    return _Newest.is_finite
 
 
 def _work_of(request: WorkRequest) -> Work:
-    """What a request asks for; built once for all clients in this process that are handed the very same one."""
-    global _newest_work
-    known = _newest_work
-    if known is None or known[0] is not request:
-        known = _newest_work = request, rebuilt(request.work, request.settings)
-    return known[1]
+    if _Newest.request is not request:
+        _Newest.work = rebuilt(request.work, request.settings)
+        _Newest.request = request
+    return _Newest.work

@@ -89,6 +89,7 @@ class Federation(Problem):
         self.rounds = 0
         self.log: RoundLog | None = None
         self.traffic = Traffic(0, 0, [0.0] * count)
+        self._sizes: dict[tuple[Any, ...], int] = {}
         self._values = values
         self._newest: tuple[Any, list[Reply]] | None = None
         self._given_up: RunEnded | None = None
@@ -220,9 +221,7 @@ class Federation(Problem):
                     assert isinstance(reply, kind)
                     found[number] = reply
                     if counts:
-                        self.traffic.bytes_up += encoded_size(reply)
-                    if counts and isinstance(reply, Reply):
-                        self.traffic.client_seconds[number] += reply.seconds
+                        self._note_traffic(number, reply)
                 else:
                     faults[number] = fault
             if len(found) == count:
@@ -234,6 +233,16 @@ class Federation(Problem):
             f"client {number} {faults[number]} in round {request.round}, asked {tries} time{'s' * (tries > 1)}",
         )
         raise self._given_up
+
+    def _note_traffic(self, number: int, answer: Message) -> None:
+        if not isinstance(answer, Reply):
+            self.traffic.bytes_up += encoded_size(answer)
+            return
+        shape = answer.shape()
+        if shape not in self._sizes:
+            self._sizes[shape] = encoded_size(answer)
+        self.traffic.bytes_up += self._sizes[shape]
+        self.traffic.client_seconds[number] += answer.seconds
 
     def _fault(self, request: Message, reply: Message | None, kind: type[Message]) -> str | None:
         """What is wrong with an answer, in words that follow "client 3"."""
