@@ -171,10 +171,25 @@ def decode(data: bytes) -> Message:
             at += array.nbytes
         if at != len(data):
             raise MessageError("a message is longer or shorter than it says")
-        if content.get("constants") is not None:
-            content["constants"] = Constants(**content["constants"])
-        return _typed(_KINDS[header["kind"]], content)
+        return put_together(header["kind"], content)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise MessageError(f"a message cannot be understood: {error}") from error
+
+
+def taken_apart(message: Message) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """A message's fields in numbers, strings, lists and dicts, and its arrays."""
+    arrays = {name: value for name, value in vars(message).items() if isinstance(value, np.ndarray)}
+    others = {name: value for name, value in vars(message).items() if name not in arrays}
+    return {name: asdict(value) if isinstance(value, Constants) else value for name, value in others.items()}, arrays
+
+
+def put_together(kind: str, content: dict[str, Any]) -> Message:
+    """The message of these fields, arrays among them; :class:`MessageError` where there is none like that."""
+    try:
+        if content.get("constants") is not None:
+            content = {**content, "constants": Constants(**content["constants"])}
+        return _typed(_KINDS[kind], content)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise MessageError(f"a message cannot be understood: {error}") from error
 
 
@@ -211,13 +226,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 
 
 def _header(message: Message) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
-    content: dict[str, Any] = {}
-    arrays: list[np.ndarray[Any, Any]] = []
-    described: list[tuple[str, str, int]] = []
-    for name, value in vars(message).items():
-        if isinstance(value, np.ndarray):
-            described.append((name, dtype_name(value), value.shape[0]))
-            arrays.append(np.ascontiguousarray(value, _LITTLE[described[-1][1]]))
-        else:
-            content[name] = asdict(value) if isinstance(value, Constants) else value
+    content, found = taken_apart(message)
+    described = [(name, dtype_name(array), array.shape[0]) for name, array in found.items()]
+    arrays = [np.ascontiguousarray(found[name], _LITTLE[dtype]) for name, dtype, _ in described]
     return _JSON.encode({"kind": message.kind, "content": content, "arrays": described}).encode(), arrays
