@@ -1,7 +1,7 @@
 """One shared x, private y_i: minimise over clients whose data and y_i never leave them."""
 
 from minmin.federated.client import Client
-from minmin.federated.engines import Engine, LocalEngine, ProcessEngine
+from minmin.federated.engines import Engine, FlowerEngine, LocalEngine, ProcessEngine
 from minmin.federated.run import names, run
 from minmin.federated.server import ClientError
 from minmin.federated.store import FolderStore, MemoryStore, StateStore
@@ -10,6 +10,7 @@ __all__ = [
     "Client",
     "ClientError",
     "Engine",
+    "FlowerEngine",
     "FolderStore",
     "LocalEngine",
     "MemoryStore",
