@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import secrets
 import shutil
 import socket
 import subprocess
@@ -23,10 +22,12 @@ _START_SECONDS = 60.0
 _QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
-    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
+    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.5",
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 """Nothing is told to anybody, unless the user has set these variables to something else; and tasks start sooner."""
+_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Ray then takes 127.0.0.1 for this machine's address, on every system, and listens there alone."""
 _CONNECTION = "minmin"
 
 
@@ -39,10 +40,9 @@ class Guarded:
 
     def __init__(self, command: Sequence[str], environment: dict[str, str], log: Path):
         self.command, self.log = list(command), log
-        self._mark = secrets.token_hex(16)
         with log.open("ab") as file:
             self._process = subprocess.Popen(
-                [sys.executable, guard.__file__, self._mark, *command],
+                [sys.executable, guard.__file__, *command],
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=file,
@@ -53,9 +53,9 @@ class Guarded:
     def runs(self) -> bool:
         return self._process.poll() is None
 
-    def process_ids(self) -> list[int]:
+    def process_ids(self) -> set[int]:
         """Of the command and all that it started."""
-        return guard.marked(self._mark)
+        return guard.descendants(self._process.pid)
 
     def stop(self) -> None:
         assert self._process.stdin is not None
@@ -133,7 +133,7 @@ def environment(home: Path) -> dict[str, str]:
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     modules = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     own = {"PATH": path, "PYTHONPATH": modules, "FLWR_HOME": str(home), "RAY_TMPDIR": str(home)}
-    return {**_QUIET, **os.environ, **own}
+    return {**_QUIET, **os.environ, **own, **_LOOPBACK}
 
 
 def free_port() -> int:

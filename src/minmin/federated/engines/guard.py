@@ -1,13 +1,14 @@
-"""Run a command until it ends or standard input does, and leave nothing of it: python guard.py MARK COMMAND...
+"""Run a command until it ends or standard input does, and leave nothing of it: python guard.py COMMAND...
 
 A program of its own that needs the standard library alone. Whoever starts it holds the other end of its standard
-input, so a command does not outlive that process, however it ends. What the command started is found by MARK, which all
-of it has in its environment: Flower's processes detach themselves from their parents.
+input, so a command does not outlive that process, however that one ends. Flower's processes detach themselves; Linux
+hands those that lost their parent to this one, elsewhere they look themselves whether their parent is there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import select
 import signal
@@ -16,36 +17,38 @@ import sys
 from pathlib import Path
 
 _LOOK_SECONDS = 0.2
-VARIABLE = "MINMIN_PROCESSES"
+_PR_SET_CHILD_SUBREAPER = 36
 
 
-def marked(mark: str) -> list[int]:
-    """The processes that have the mark in their environment."""
-    wanted = f"{VARIABLE}={mark}".encode()
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
+def descendants(ancestor: int) -> set[int]:
+    """Its children, theirs, and so on, as /proc tells."""
+    children: dict[int, set[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            if wanted in (path / "environ").read_bytes().split(b"\0"):
-                found.append(int(path.name))
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, set()).add(int(path.parent.name))
+    found, new = set[int](), {ancestor}
+    while new:
+        new = {child for process in new for child in children.get(process, ())} - found
+        found |= new
     return found
 
 
 def main() -> None:
-    mark, command = sys.argv[1], sys.argv[2:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    process = subprocess.Popen(
-        command, env={**os.environ, VARIABLE: mark}, stdin=subprocess.DEVNULL, start_new_session=True
-    )
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
     while process.poll() is None and not select.select([sys.stdin], [], [], _LOOK_SECONDS)[0]:
         pass
     process.kill()
-    while others := marked(mark):
+    process.wait()
+    while others := descendants(os.getpid()):
         for other in others:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(other, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.01)
-    sys.exit(process.wait() != 0)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
 
 
 if __name__ == "__main__":
