@@ -82,8 +82,12 @@ def main() -> None:
         engine.close()
     lengths = np.diff([begun, *watch.times])
     print(f"  {watch.rounds} rounds; started in {seconds:.0f} s, all rounds in {watch.times[-1] - begun:.0f} s")
-    print(f"  seconds a round: median {np.median(lengths[1:]):.2f}, least {lengths[1:].min():.2f}, most {lengths[1:].max():.2f}")
-    print(f"  x differs from one process by {np.abs(result.x - same.x).max():.1e}; clients' bytes up {result.history.bytes_up[-1]}")
+    print(
+        f"  seconds a round: median {np.median(lengths[1:]):.2f}, least {lengths[1:].min():.2f}, most {lengths[1:].max():.2f}"
+    )
+    print(
+        f"  x differs from one process by {np.abs(result.x - same.x).max():.1e}; clients' bytes up {result.history.bytes_up[-1]}"
+    )
 
 
 if __name__ == "__main__":

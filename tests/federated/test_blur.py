@@ -14,9 +14,7 @@ from minmin.federated.messages import LookRequest, Reply, decode
 
 def blurred(blur, folder=None):
     stores = [None if folder is None else FolderStore(folder / str(i)) for i in range(3)]
-    return [
-        Client(p, w, store=store, blur=blur) for p, w, store in zip(three_problems(), WEIGHTS, stores, strict=True)
-    ]
+    return [Client(p, w, store=store, blur=blur) for p, w, store in zip(three_problems(), WEIGHTS, stores, strict=True)]
 
 
 def sent(clients, method="bam", **options):
