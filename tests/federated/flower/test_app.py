@@ -53,7 +53,7 @@ def make_credentials(folder, *nodes):
 
 
 def test_flwr_run_takes_it_as_it_is(tmp_path, expected, monkeypatch):
-    """Simulated by a SuperLink that flwr itself starts; nothing is installed, since the app names nothing to install."""
+    """Simulated by a SuperLink that flwr itself starts; nothing is installed, since the app names nothing."""
     monkeypatch.setenv("FLWR_LOCAL_SUPERLINK_HTTP_API_PORT", str(free_port()))
     monkeypatch.setenv("FLWR_LOCAL_CONTROL_API_PORT", str(free_port()))
     with Deployment(tmp_path) as flower:
@@ -126,7 +126,7 @@ def test_strangers_are_refused_and_the_run_goes_on(tmp_path, expected):
 
 def test_credentials_are_private_and_never_overwritten(tmp_path):
     make_credentials(tmp_path / "c", "berlin")
-    secret = [path for path in (tmp_path / "c").rglob("*.key")]
+    secret = list((tmp_path / "c").rglob("*.key"))
     assert len(secret) == 3
     assert all(path.stat().st_mode & 0o077 == 0 for path in secret)
     before = {path: path.read_bytes() for path in secret}

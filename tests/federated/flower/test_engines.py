@@ -1,7 +1,10 @@
 """Central, local, processes, Flower's simulation and its deployment: the same x, whatever happens on the way."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ import minmin
 from federated.cases import WEIGHTS, Misbehaving, as_sum, three_problems
 from federated.flower.deployments import alive, assert_on_loopback_alone
 from minmin import federated
+from minmin.cli.app import run as run_command
 from minmin.federated import Client, FlowerEngine
 from minmin.problems import Function
 
@@ -159,3 +163,44 @@ def test_a_superlink_that_does_not_start_is_told(monkeypatch):
     monkeypatch.setattr("minmin.federated.engines.flower_processes.program", broken)
     with pytest.raises(minmin.MinMinError, match="the SuperLink does not start"):
         FlowerEngine(two_clients())
+
+
+WITHOUT = """
+import sys
+sys.modules["flwr"] = sys.modules["ray"] = None
+import minmin
+try:
+    import minmin.federated.flower
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_minmin_works_without_flower():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
+    assert done.stdout == "Flower is not installed: pip install 'minmin[flower]'\n"
+
+
+def test_the_command_runs_the_simulation(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.integers(0, 2, 60), rng.standard_normal((60, 5))])
+    file = tmp_path / "data.csv"
+    np.savetxt(file, rows, delimiter=",", header="label,a,b,c,d,e", comments="")
+    command = [
+        "federated",
+        "simulate",
+        str(file),
+        "--target",
+        "label",
+        "--y-columns",
+        "d,e",
+        "--clients",
+        "2",
+        "--json",
+    ]
+    said = []
+    for engine in ("local", "flower"):
+        assert run_command([*command, "--engine", engine]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    local, flower = said
+    assert (flower["fun"], flower["gap_bound"], flower["calls"]) == (local["fun"], local["gap_bound"], local["calls"])

@@ -152,6 +152,50 @@ def test_an_old_node_that_is_still_listed_is_not_waited_for(undisturbed):
     assert dead <= set(grid.nodes)
 
 
+def test_a_node_that_lost_what_it_was_asked_is_asked_again(undisturbed):
+    """Nodes with keys keep their number, so nothing shows that one was killed with a message in its hands."""
+    clients = three_clients()
+    grid = InProcessGrid(nodes_of(clients))
+    lost = []
+
+    def lose(node, message):
+        request, _ = from_records(message.content)
+        kind = "who are you" if request is None else request.kind
+        if node.config["partition-id"] == 1 and kind not in lost:
+            lost.append(kind)
+            return None
+        return node.handle(message)
+
+    grid.on_push = lose
+    assert_same(run(grid, timeout=0.2), clients, undisturbed)
+    assert lost == ["who are you", "describe", "look", "work"]
+
+
+def test_a_client_on_two_nodes_is_heard_once(undisturbed):
+    """It moved, and both its old node and its new one answer, in a later attempt for another client."""
+    clients = three_clients()
+    grid = InProcessGrid(nodes_of(clients))
+    held, slow = [], []
+
+    def move(node, message):
+        number = node.config["partition-id"]
+        if number == 1 and asked(message, 3):
+            grid.nodes[999] = node
+            held.append(node.handle(message))
+            return held[1] if len(held) == 2 else None
+        if number == 2 and asked(message, 3):
+            slow.append(message)
+            if len(slow) == 1:
+                return None
+            grid.replies[held[0].metadata.reply_to_message_id] = held[0]
+        return node.handle(message)
+
+    grid.on_push = move
+    assert_same(run(grid, timeout=0.2), clients, undisturbed)
+    assert len(slow) == 2
+    assert list(grid.replies.values()) == held[:1]
+
+
 @pytest.mark.parametrize(
     "code",
     [

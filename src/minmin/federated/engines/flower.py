@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import pickle
+import socket
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import Connection, Listener
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +49,6 @@ class FlowerEngine(Engine):
         self._temporary = tempfile.TemporaryDirectory(prefix="minmin-flower-")
         self._folder = Path(self._temporary.name)
         self._clients = kept_in(self._folder / "states", clients)
-        self._listener: Listener | None = None
         self._connection: Connection[Any, Any] | None = None
         self.flower: Flower | None = None
         try:
@@ -77,19 +79,33 @@ class FlowerEngine(Engine):
 
     def _start(self) -> None:
         """A SuperLink, nodes, and the relay, which reports when it runs."""
-        self._listener = Listener(str(socket_path(self._folder)), "AF_UNIX")
-        self.flower = Flower(self._folder, simulation=self._simulation)
-        if not self._simulation:
-            for number in range(len(self._clients)):
-                self.flower.start_node(number, _node_options(number))
-        config = f'folder="{self._folder}" clients={len(self._clients)}'
-        self.flower.run(_APP, config, len(self._clients))
-        self._listener._listener._socket.settimeout(_START_SECONDS)  # type: ignore[attr-defined]
-        try:
-            self._connection = self._listener.accept()
-        except TimeoutError:
-            words = self.flower.superlink.log.read_text()[-2000:]
-            raise FlowerError(f"Flower does not start the app; the SuperLink's last words: {words}") from None
+        with socket.socket(socket.AF_UNIX) as ours:
+            path = socket_path(self._folder)
+            path.unlink(missing_ok=True)
+            try:
+                ours.bind(str(path))
+            except OSError as error:
+                raise FlowerError(f"cannot listen at {path} ({error}); let TMPDIR be a shorter path") from error
+            ours.listen(1)
+            self.flower = Flower(self._folder, simulation=self._simulation)
+            if not self._simulation:
+                for number in range(len(self._clients)):
+                    self.flower.start_node(number, _node_options(number))
+            config = f'folder="{self._folder}" clients={len(self._clients)}'
+            self.flower.run(_APP, config, len(self._clients))
+            self._connection = self._accepted(ours)
+
+    def _accepted(self, ours: socket.socket) -> Connection[Any, Any]:
+        assert self.flower is not None
+        superlink = self.flower.superlink
+        deadline = time.monotonic() + _START_SECONDS
+        ours.settimeout(_LOOK_SECONDS)
+        while superlink.runs and time.monotonic() < deadline:
+            with contextlib.suppress(TimeoutError):
+                theirs, _ = ours.accept()
+                theirs.setblocking(True)
+                return Connection(theirs.detach())
+        raise FlowerError(f"Flower does not start the app; the SuperLink's last words: {superlink.last_words()}")
 
     def _start_dead_nodes(self) -> None:
         assert self.flower is not None
@@ -98,12 +114,11 @@ class FlowerEngine(Engine):
                 self.flower.start_node(number, _node_options(number))
 
     def _stop(self) -> None:
-        for end in (self._connection, self._listener, self.flower):
-            if isinstance(end, Flower):
-                end.stop()
-            elif end is not None:
-                end.close()
-        self._connection = self._listener = self.flower = None
+        if self._connection is not None:
+            self._connection.close()
+        if self.flower is not None:
+            self.flower.stop()
+        self._connection = self.flower = None
 
 
 def _node_options(number: int) -> str:

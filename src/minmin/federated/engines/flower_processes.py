@@ -57,6 +57,9 @@ class Guarded:
         """Of the command and all that it started."""
         return guard.descendants(self._process.pid)
 
+    def last_words(self) -> str:
+        return self.log.read_text(errors="replace")[-2000:]
+
     def stop(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -154,4 +157,4 @@ def wait_until_healthy(superlink: Guarded, port: int) -> None:
             time.sleep(0.1)
         finally:
             connection.close()
-    raise FlowerError(f"the SuperLink does not start; its last words: {superlink.log.read_text()[-2000:]}")
+    raise FlowerError(f"the SuperLink does not start; its last words: {superlink.last_words()}")

@@ -4,12 +4,10 @@
 ``run(clients, engine="flower")`` instead.
 """
 
-from minmin.errors import UnsupportedError
-
 try:
     import flwr  # noqa: F401
 except ModuleNotFoundError as error:
-    raise UnsupportedError("Flower is not installed: pip install 'minmin[flower]'") from error
+    raise ModuleNotFoundError("Flower is not installed: pip install 'minmin[flower]'") from error
 
 from minmin.federated.flower.client import client_app, client_id
 from minmin.federated.flower.grid import GridEngine

@@ -18,7 +18,8 @@ from minmin.federated.flower.records import from_records, to_records
 from minmin.federated.messages import Message, MessageError, Refusal
 
 _LOG = logging.getLogger(__name__)
-_TYPES = {"work": "train", "look": "evaluate", "describe": "query"}
+_TYPES = {"work": "train", "look": "evaluate"}
+"""What Flower calls a kind of message; any other is a query."""
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 """Seconds between two questions for replies; the pause grows."""
 _LOOK_AGAIN = 2.0
@@ -70,9 +71,11 @@ class GridEngine(Engine):
 
     def exchange(self, requests: Mapping[int, Message], timeout: float | None) -> dict[int, Message]:
         """See :class:`Engine`. A late answer to the same request counts; one to an older request is never read."""
-        if any(self._asked.get(number) is not request for number, request in requests.items()):
-            self._sent = {key: sent for key, sent in self._sent.items() if sent.number is None}
+        same = {number for number, request in requests.items() if self._asked.get(number) is request}
+        self._keep_sent(same)
         self._asked = dict(requests)
+        if any(self._node(number) is None for number in requests):
+            self._greeted = set(self._nodes.values())  # who has not said a name yet is asked again
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         answers: dict[int, Message] = {}
         self._reached = {}
@@ -93,6 +96,10 @@ class GridEngine(Engine):
     def _node(self, number: int) -> int | None:
         return self._nodes.get(self._ids[number]) if self._ids else None
 
+    def _keep_sent(self, numbers: set[int]) -> None:
+        """Of what was sent, wait for what these clients have not answered yet, and for names."""
+        self._sent = {key: sent for key, sent in self._sent.items() if sent.number is None or sent.number in numbers}
+
     def _look_for_nodes(self) -> None:
         """Ask nodes that were not there before who they are; forget those that are gone."""
         if time.monotonic() < self._looked + _LOOK_AGAIN:
@@ -110,7 +117,7 @@ class GridEngine(Engine):
         for number in numbers:
             name, request = self._ids[number], self._asked[number]
             node = self._reached[number] = self._nodes[name]
-            kind, round_ = _TYPES[request.kind], str(request.round)
+            kind, round_ = _TYPES.get(request.kind, "query"), str(request.round)
             message = FlowerMessage(to_records(request, name), node, kind, group_id=round_)
             messages.append((message, _Sent(node, number)))
         self._push(messages)
@@ -128,8 +135,9 @@ class GridEngine(Engine):
             sent = self._sent.pop(reply.metadata.reply_to_message_id)
             if sent.number is None:
                 self._meet(sent.node, reply)
-            elif (answer := self._understood(reply, sent)) is not None:
+            elif sent.number not in answers and (answer := self._understood(reply, sent)) is not None:
                 answers[sent.number] = answer
+        self._keep_sent(set(self._asked) - set(answers))
 
     def _meet(self, node: int, reply: FlowerMessage) -> None:
         """Note who a node is; fix the clients' numbers when all are there."""
