@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from minmin.errors import InputError, as_number
+from minmin.federated.blur import Blur
 from minmin.federated.messages import (
     DescribeRequest,
     Description,
@@ -41,15 +43,28 @@ class Client:
         Where y_i starts, zero where not given.
     store : StateStore, optional
         Where y_i and the last reply are kept; in memory where not given.
+    blur : Blur, optional
+        Clipping and noise for the vector that is sent; the server's bound is no certificate then.
     """
 
-    def __init__(self, problem: Problem, weight: float = 1.0, *, y0: Any = None, store: StateStore | None = None):
+    def __init__(
+        self,
+        problem: Problem,
+        weight: float = 1.0,
+        *,
+        y0: Any = None,
+        store: StateStore | None = None,
+        blur: Blur | None = None,
+    ):
         if not isinstance(problem, Problem) or isinstance(problem, Sum):
             raise InputError(f"a client's problem must be a minmin problem, but no Sum; got {type(problem).__name__}")
         if not 0.0 < as_number(weight, "weight") < math.inf:
             raise InputError(f"weight = {weight} must be positive and finite")
         self.weight = float(weight)
         self.store = MemoryStore() if store is None else store
+        if blur is not None and not isinstance(blur, Blur):
+            raise InputError(f"blur must be a minmin.federated.Blur, got {blur!r}")
+        self.blur = blur
         _, self.y0 = problem.start(None, y0)
         self._tally = Tally()
         self._problem = problem.matching(self.y0).counted(self._tally)
@@ -84,17 +99,19 @@ class Client:
 
     def _description(self, message: DescribeRequest) -> Description:
         p = self._problem
-        abilities = int(p.abilities.value)
-        dtype = dtype_name(self.y0)
+        constants, abilities = p.constants_where(JOINTLY_EXPENSIVE), p.abilities
+        if self.blur is not None:
+            constants = None if constants is None else replace(constants, source="estimated")
+            abilities &= ~Ability.VALUE
         return Description(
             message.run,
             message.round,
             p.d_x,
             p.d_y,
             self.weight,
-            dtype,
-            abilities,
-            p.constants_where(JOINTLY_EXPENSIVE),
+            dtype_name(self.y0),
+            int(abilities.value),
+            constants,
         )
 
     def _worked(self, request: WorkRequest) -> Message:
@@ -153,9 +170,11 @@ class Client:
         value: bool,
         begun: float,
     ) -> Reply:
-        has_value = value and Ability.VALUE in self._problem.abilities
+        has_value = value and Ability.VALUE in self._problem.abilities and self.blur is None
         told = float(evaluation.value) if has_value else None
         vector = to_numpy(evaluation.grad_x) if gradient else np.zeros(0)
+        if gradient and self.blur is not None:
+            vector = self.blur.of(vector, request)
         slope = evaluation.grad_y if gradient else None
         calls = dict(self._tally.counts)
         return Reply(

@@ -188,7 +188,7 @@ def decode(data: bytes) -> Message:
             at += array.nbytes
         if at != len(data):
             raise MessageError("a message is longer or shorter than it says")
-        return _typed(kind, content)
+        return put_together(header["kind"], content)
     except (struct.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise MessageError(f"a message cannot be understood: {error}") from error
 
@@ -198,9 +198,24 @@ def _without_numbers(kind: type[Message], texts: dict[str, Any]) -> dict[str, An
     content: dict[str, Any] = {field.name: {} for field in fields(kind) if str(field.type) in _MAPPINGS}
     for name, text in texts.items():
         content[name] = json.loads(text) if name in _NESTED and text is not None else text
-    if content.get("constants") is not None:
-        content["constants"] = Constants(**content["constants"])
     return content
+
+
+def taken_apart(message: Message) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """A message's fields in numbers, strings, lists and dicts, and its arrays."""
+    arrays = {name: value for name, value in vars(message).items() if isinstance(value, np.ndarray)}
+    others = {name: value for name, value in vars(message).items() if name not in arrays}
+    return {name: asdict(value) if isinstance(value, Constants) else value for name, value in others.items()}, arrays
+
+
+def put_together(kind: str, content: dict[str, Any]) -> Message:
+    """The message of these fields, arrays among them; :class:`MessageError` where there is none like that."""
+    try:
+        if content.get("constants") is not None:
+            content = {**content, "constants": Constants(**content["constants"])}
+        return _typed(_KINDS[kind], content)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise MessageError(f"a message cannot be understood: {error}") from error
 
 
 def _typed(kind: type[Message], content: dict[str, Any]) -> Message:
@@ -237,17 +252,13 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 
 def _parts(message: Message) -> tuple[bytes, str, list[float], list[np.ndarray[Any, Any]]]:
     """The header, how the numbers are packed, the numbers, and the arrays."""
+    content, found = taken_apart(message)
     texts: list[tuple[str, Any]] = []
     names: list[tuple[str, str | None, str]] = []
     numbers: list[float] = []
-    arrays: list[np.ndarray[Any, Any]] = []
-    described: list[tuple[str, str, int]] = []
-    for name, value in vars(message).items():
-        if isinstance(value, np.ndarray):
-            described.append((name, dtype_name(value), value.shape[0]))
-            arrays.append(np.ascontiguousarray(value, _LITTLE[described[-1][1]]))
-        elif name in _NESTED and value is not None:
-            texts.append((name, _JSON.encode(asdict(value) if isinstance(value, Constants) else value)))
+    for name, value in content.items():
+        if name in _NESTED and value is not None:
+            texts.append((name, _JSON.encode(value)))
         elif isinstance(value, dict):
             names += [(name, key, _code(number)) for key, number in value.items()]
             numbers += value.values()
@@ -256,6 +267,8 @@ def _parts(message: Message) -> tuple[bytes, str, list[float], list[np.ndarray[A
             numbers.append(value)
         else:
             texts.append((name, value))
+    described = [(name, dtype_name(array), array.shape[0]) for name, array in found.items()]
+    arrays = [np.ascontiguousarray(found[name], _LITTLE[dtype]) for name, dtype, _ in described]
     header, codes = _header(message.kind, tuple(texts), tuple(names), tuple(described))
     return header, codes, numbers, arrays
 

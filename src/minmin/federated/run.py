@@ -33,7 +33,7 @@ def names() -> list[str]:
 
 
 def run(
-    clients: Sequence[Client],
+    clients: Sequence[Client] | int,
     method: str = "reduced-lbfgs",
     *,
     engine: str | Engine = "local",
@@ -57,12 +57,13 @@ def run(
 
     Parameters
     ----------
-    clients : sequence of Client
+    clients : sequence of Client, or int
+        How many there are, where they are elsewhere and ``engine`` reaches them.
     method : {"reduced-lbfgs", "bam", "fedrecon", "fedavg", "scaffold", "proxskip"}
         The first two as for :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` for clients that keep
         nothing. The others, to compare with, are in :mod:`minmin.federated.baselines`.
-    engine : {"local", "processes"} or Engine
-        How messages travel: by function calls, or as bytes to a process of every client's own.
+    engine : {"local", "processes", "flower"} or Engine
+        How messages travel: by function calls, as bytes to a process of every client's own, or by Flower's simulation.
     x0 : array, optional
         The start, zero where not given; the clients have their own y0.
     tol : float
@@ -92,14 +93,14 @@ def run(
         the columns ``bytes_up``, ``bytes_down`` and ``client_seconds`` as well, all cumulative.
     """
     clock = Clock()
-    holders = _checked(clients)
+    holders, count = _checked(clients, engine)
     if method not in names():
         raise UnsupportedError(f"method {method!r} does not run in a federation: {near_names(method, names())}")
     stops = Stops(tol, None, rounds, None, max_seconds)
     policy = Policy(_checked_timeout(timeout), as_count(retries, "retries"))
     opened = engine if isinstance(engine, Engine) else _engine(engine)(holders)
     try:
-        federation = Federation(opened, len(holders), secrets.token_hex(8), policy, values=values)
+        federation = Federation(opened, count, secrets.token_hex(8), policy, values=values)
         built = _built(method, federation, options)
         x, y = federation.start(x0, None)
         file = None
@@ -144,16 +145,24 @@ def _completed(federation: Federation, result: Result) -> Result:
         return replace(result, y=None, certified=False)
 
 
-def _checked(clients: Any) -> list[Client]:
+def _checked(clients: Any, engine: Any) -> tuple[list[Client], int]:
+    """The clients that are here, and how many there are."""
+    if isinstance(clients, int) and isinstance(engine, Engine):
+        if as_count(clients, "clients") == 0:
+            raise InputError("a federation needs at least one client")
+        return [], clients
     if not hasattr(clients, "__iter__"):
-        raise InputError(f"clients must be a sequence of minmin.federated.Client, got {clients!r}")
+        raise InputError(
+            f"clients must be a sequence of minmin.federated.Client, got {clients!r}; "
+            "a number goes with an Engine that reaches them"
+        )
     holders = list(clients)
     if not holders:
         raise InputError("a federation needs at least one client")
     for i, client in enumerate(holders):
         if not isinstance(client, Client):
             raise InputError(f"client {i} is a {type(client).__name__}; give minmin.federated.Client(problem, weight)")
-    return holders
+    return holders, len(holders)
 
 
 def _checked_timeout(timeout: Any) -> float | None:
