@@ -15,6 +15,8 @@ from minmin.federated.messages import (
     DescribeRequest,
     Description,
     LookRequest,
+    MeasureRequest,
+    Measures,
     MessageError,
     Refusal,
     Reply,
@@ -41,6 +43,13 @@ GOLDEN = {
         b'ent":false,"run":"a1"}}'
         b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\xc0?\x00\x00\x00\xc0",
     ),
+    "measure": (
+        MeasureRequest("a1", 3, X),
+        b"minmin message 2\nP\x0e&\xb3c\x00\x00\x00"
+        b'{"arrays":[["x","float64",2]],"kind":"measure","numbers":[["round",null,"q"]],"texts":{"ru'
+        b'n":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\x00\xc0",
+    ),
     "describe": (
         DescribeRequest("a1", 0),
         b"minmin message 2\n\x13N\x0b\x1bS\x00\x00\x00"
@@ -48,12 +57,12 @@ GOLDEN = {
         b"\x00\x00\x00\x00\x00\x00\x00\x00",
     ),
     "description": (
-        Description("a1", 0, 2, 5, 1.5, "float64", 3, KNOWN),
-        b'minmin message 2\n\xe0"\xb9\xe3&\x01\x00\x00'
+        Description("a1", 0, "b", ["loss"], 2, 5, 1.5, "float64", 3, KNOWN),
+        b"minmin message 2\nB\xb0K\x1bI\x01\x00\x00"
         b'{"arrays":[],"kind":"description","numbers":[["round",null,"q"],["d_x",null,"q"],["d_y",nu'
         b'll,"q"],["weight",null,"d"],["abilities",null,"q"]],"texts":{"constants":"{\\"L_x\\":4.0,\\"L'
         b'_y\\":9.0,\\"blocks\\":[\\"x\\",\\"y\\"],\\"mu_x\\":1.0,\\"mu_y\\":2.0,\\"source\\":\\"proved\\"}","dtype'
-        b'":"float64","run":"a1"}}'
+        b'":"float64","measured":"[\\"loss\\"]","name":"b","run":"a1"}}'
         b"\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00"
         b"\x00\x00\x00\x00\x00\x00\xf8?\x03\x00\x00\x00\x00\x00\x00\x00",
     ),
@@ -68,6 +77,13 @@ GOLDEN = {
         b"\x00\x00\x00\x00\x00\x00\x00\x00\xbc\x89\xd8\x97\xb2\xd2\x9c<\x00\x00\x00\x00\x00\x00\xf0\x7f"
         b"\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0?\x00\x00\x00\x00\x00\x00\xf8?"
         b"\x00\x00\x00\x00\x00\x00\x00\xc0",
+    ),
+    "measures": (
+        Measures("a1", 3, 1.5, {"loss": 0.5}),
+        b"minmin message 2\n\xfb\xb6\xb4\x9b~\x00\x00\x00"
+        b'{"arrays":[],"kind":"measures","numbers":[["round",null,"q"],["weight",null,"d"],["metrics'
+        b'","loss","d"]],"texts":{"run":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\xe0?",
     ),
     "refusal": (
         Refusal("a1", 3, "stale"),
@@ -111,8 +127,20 @@ any_message = st.one_of(
     st.builds(LookRequest, names, rounds, vectors, st.booleans()),
     st.builds(DescribeRequest, names, rounds),
     st.builds(
-        Description, names, rounds, rounds, rounds, numbers, names, st.integers(0, 15), st.one_of(st.none(), constants)
+        Description,
+        names,
+        rounds,
+        names,
+        st.lists(names, max_size=3),
+        rounds,
+        rounds,
+        numbers,
+        names,
+        st.integers(0, 15),
+        st.one_of(st.none(), constants),
     ),
+    st.builds(MeasureRequest, names, rounds, vectors),
+    st.builds(Measures, names, rounds, numbers, st.dictionaries(names, numbers)),
     st.builds(
         Reply,
         names,

@@ -24,7 +24,7 @@ _LITTLE = {name: np.dtype(name).newbyteorder("<") for name in ("float32", "float
 _NUMBERS = {"d": struct.Struct("<d"), "q": struct.Struct("<q")}
 _NUMBER_SIZE = 8
 _MAPPINGS = ("dict[str, int]", "dict[str, float]")
-_NESTED = ("settings", "constants")
+_NESTED = ("settings", "constants", "measured")
 """Fields that are JSON within the header, since they are of many types."""
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
@@ -70,6 +70,26 @@ class LookRequest(Message):
     gradient: bool
 
 
+@dataclass(frozen=True, eq=False)
+class MeasureRequest(Message):
+    """Server to client: what do your metrics say at x and at the y_i that you hold?
+
+    Of this run, or of the newest one where it has no name.
+    """
+
+    kind = "measure"
+    x: np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Measures(Message):
+    """Client to server: its metrics by name."""
+
+    kind = "measures"
+    weight: float
+    metrics: dict[str, float]
+
+
 @dataclass(frozen=True)
 class DescribeRequest(Message):
     """Server to client, before the first round: what is your problem like?"""
@@ -79,9 +99,11 @@ class DescribeRequest(Message):
 
 @dataclass(frozen=True)
 class Description(Message):
-    """Client to server: sizes, abilities and constants of f_i, and its weight."""
+    """Client to server: its name and the names of its metrics, sizes, abilities and constants of f_i, its weight."""
 
     kind = "description"
+    name: str
+    measured: list[str]
     d_x: int
     d_y: int
     weight: float
@@ -142,7 +164,8 @@ class Refusal(Message):
 
 
 _KINDS: dict[str, type[Message]] = {
-    kind.kind: kind for kind in (WorkRequest, LookRequest, DescribeRequest, Description, Reply, Refusal)
+    kind.kind: kind
+    for kind in (WorkRequest, LookRequest, MeasureRequest, DescribeRequest, Description, Reply, Measures, Refusal)
 }
 
 
@@ -241,6 +264,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "int": _is_whole,
     "float": _is_number,
     "float | None": lambda value: value is None or _is_number(value),
+    "list[str]": lambda value: isinstance(value, list) and all(isinstance(word, str) for word in value),
     "dict[str, Any]": lambda value: isinstance(value, dict),
     "dict[str, int]": lambda value: isinstance(value, dict) and all(map(_is_whole, value.values())),
     "dict[str, float]": lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
