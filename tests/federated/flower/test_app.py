@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -52,16 +53,18 @@ def make_credentials(folder, *nodes):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_flwr_run_takes_it_as_it_is(tmp_path, expected, monkeypatch):
+def test_flwr_run_takes_it_as_it_is(expected, monkeypatch):
     """Simulated by a SuperLink that flwr itself starts; nothing is installed, since the app names nothing."""
     monkeypatch.setenv("FLWR_LOCAL_SUPERLINK_HTTP_API_PORT", str(free_port()))
     monkeypatch.setenv("FLWR_LOCAL_CONTROL_API_PORT", str(free_port()))
-    with Deployment(tmp_path) as flower:
+    with (
+        tempfile.TemporaryDirectory(prefix="minmin-") as folder,
+        Deployment(folder) as flower,
+    ):  # Ray needs a short name
         (flower.home / "config.toml").write_text('[superlink.test]\naddress = ":local:"\n')
-        values = f'rounds={ROUNDS} result="{tmp_path}/x.npz" states="{tmp_path}/states"'
-        command = ["run", APP, "test", "--run-config", values, "--stream"]
-        flower.result = tmp_path / "x.npz"
-        flower._start("flwr", flower.home, "flwr", *command)
+        values = f'rounds={ROUNDS} result="{folder}/x.npz" states="{folder}/states"'
+        flower.result = Path(folder) / "x.npz"
+        flower.start("flwr", flower.home, "flwr", "run", APP, "test", "--run-config", values, "--stream")
         found = flower.wait_for_result(120)
     assert found["rounds"] == ROUNDS
     assert np.array_equal(found["x"], expected[0].x)
