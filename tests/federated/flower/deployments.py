@@ -73,6 +73,8 @@ class Deployment:
         assert alive(processes) == []
 
     def start(self, name, home, *command):
+        if name in self.commands:
+            self.commands[name].stop()
         home.mkdir(exist_ok=True)
         arguments = [program(command[0]), *map(str, command[1:])]
         log = self.folder / f"{name}.log"
