@@ -84,14 +84,11 @@ def main() -> None:
         watch, result = run(clients, target, 100, engine=engine)
     finally:
         engine.close()
-    lengths = np.diff([begun, *watch.times])
+    lengths = np.diff([begun, *watch.times])[1:]
+    off = np.abs(result.x - same.x).max()
     print(f"  {watch.rounds} rounds; started in {seconds:.0f} s, all rounds in {watch.times[-1] - begun:.0f} s")
-    print(
-        f"  seconds a round: median {np.median(lengths[1:]):.2f}, least {lengths[1:].min():.2f}, most {lengths[1:].max():.2f}"
-    )
-    print(
-        f"  x differs from one process by {np.abs(result.x - same.x).max():.1e}; clients' bytes up {result.history.bytes_up[-1]}"
-    )
+    print(f"  seconds a round: median {np.median(lengths):.2f}, least {lengths.min():.2f}, most {lengths.max():.2f}")
+    print(f"  x differs from one process by {off:.1e}; {result.history.bytes_up[-1] / 1000:.0f} kB up")
 
 
 if __name__ == "__main__":

@@ -98,13 +98,13 @@ class Planned(Misbehaving):
     def dawdles(self, request):
         """Works, and answers after the server has given up waiting."""
         reply = Client._worked(self, request)
-        time.sleep(1.5 * TIMEOUT)
+        time.sleep(TIMEOUT + 3.0)
         return reply
 
 
 @pytest.mark.parametrize("deployment", [False, True], ids=["simulation", "deployment"])
 def test_apps_that_fail_change_nothing(deployment, tmp_path, undisturbed):
-    plans = [{2: "sends_an_old_round", 3: "dawdles"}, {1: "sends_nan", 2: "raises", 3: "app_raises"}]
+    plans = [{2: "sends_an_old_round", 3: "dawdles"}, {1: "sends_nan", 2: "app_raises"}]
     clients = [Planned(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], tmp_path / str(i)) for i in range(2)]
     engine = FlowerEngine(clients, deployment=deployment)
     try:
