@@ -21,7 +21,7 @@ from minmin.experiments.clients import clients_of_a9a, data_name
 from report import print_machine
 
 GAP = 1e-6
-LOCAL_ROUNDS = 3000
+LOCAL_ROUNDS = 2000
 
 
 def holders(problem: minmin.Sum) -> list[federated.Client]:
@@ -64,14 +64,18 @@ def main() -> None:
     first = problem.fix(np.zeros(problem.d_x)).at(problem.start(None, None)[1]).value
     target = lowest + GAP * (first - lowest)
     watch, same = run(holders(problem), target, 100)
-    print(f"{data_name()}, {arguments.clients} clients, {os.cpu_count()} cores; in one process {watch.rounds} rounds")
+    where = f"{data_name()}, {arguments.clients} clients, {os.cpu_count()} cores"
+    print(f"{where}; in one process {watch.rounds} rounds", flush=True)
     if arguments.runtime == "local":
         for steps in (1, 5):
-            for size in (0.5, 1.0, 2.0):
+            for size in (1.0, 2.0):
                 options = {"method": "fedrecon", "local_steps": steps, "step_size": size, "certify_every": 0}
                 found, end = run(holders(problem), target, LOCAL_ROUNDS, **options)
                 left = (end.fun - lowest) / (first - lowest)
-                print(f"  fedrecon, {steps} local steps of {size}/L: {found.rounds} rounds, gap at the end {left:.1e}")
+                print(
+                    f"  fedrecon, {steps} local steps of {size}/L: {found.rounds} rounds, gap at the end {left:.1e}",
+                    flush=True,
+                )
         return
     clients = holders(problem)
     seconds, engine = timed(lambda: federated.FlowerEngine(clients, deployment=arguments.runtime == "deployment"))
@@ -80,14 +84,11 @@ def main() -> None:
         watch, result = run(clients, target, 100, engine=engine)
     finally:
         engine.close()
-    lengths = np.diff([begun, *watch.times])
+    lengths = np.diff([begun, *watch.times])[1:]
+    off = np.abs(result.x - same.x).max()
     print(f"  {watch.rounds} rounds; started in {seconds:.0f} s, all rounds in {watch.times[-1] - begun:.0f} s")
-    print(
-        f"  seconds a round: median {np.median(lengths[1:]):.2f}, least {lengths[1:].min():.2f}, most {lengths[1:].max():.2f}"
-    )
-    print(
-        f"  x differs from one process by {np.abs(result.x - same.x).max():.1e}; clients' bytes up {result.history.bytes_up[-1]}"
-    )
+    print(f"  seconds a round: median {np.median(lengths):.2f}, least {lengths.min():.2f}, most {lengths.max():.2f}")
+    print(f"  x differs from one process by {off:.1e}; {result.history.bytes_up[-1] / 1000:.0f} kB up")
 
 
 if __name__ == "__main__":

@@ -72,10 +72,14 @@ class Deployment:
             command.stop()
         assert alive(processes) == []
 
-    def _start(self, name, home, *command):
+    def start(self, name, home, *command):
+        if name in self.commands:
+            self.commands[name].stop()
         home.mkdir(exist_ok=True)
         arguments = [program(command[0]), *map(str, command[1:])]
-        self.commands[name] = Guarded(arguments, environment(home), self.folder / f"{name}.log")
+        log = self.folder / f"{name}.log"
+        log.unlink(missing_ok=True)
+        self.commands[name] = Guarded(arguments, environment(home), log)
 
     def start_superlink(self):
         server = f"{self.credentials}/server"
@@ -84,7 +88,7 @@ class Deployment:
             safety = ["--ssl-ca-certfile", f"{server}/ca.crt", "--ssl-certfile", f"{server}/server.crt"]
             safety += ["--ssl-keyfile", f"{server}/server.key", "--enable-supernode-auth"]
         place = ["--host", HOST, "--port", self.port, "--database", self.folder / "superlink.db"]
-        self._start(
+        self.start(
             "superlink", self.home, "flower-superlink", *place, "--disable-runtime-dependency-installation", *safety
         )
         self.wait_for("superlink", "Uvicorn running")
@@ -94,7 +98,7 @@ class Deployment:
         place = ["--superlink", f"{HOST}:{self.port}", "--host", HOST, "--port", free_port()]
         if not safety:
             safety = ["--insecure"]
-        self._start(name, self.folder / name, "flower-supernode", *place, "--node-config", options, *safety)
+        self.start(name, self.folder / name, "flower-supernode", *place, "--node-config", options, *safety)
 
     def flwr(self, *command):
         """What a flwr command says, as JSON."""

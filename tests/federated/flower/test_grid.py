@@ -225,6 +225,32 @@ def test_an_error_that_passes_changes_nothing(code, undisturbed):
     assert failed
 
 
+def test_a_greeting_that_does_not_arrive_is_repeated(undisturbed):
+    clients = three_clients()
+    grid = InProcessGrid(nodes_of(clients))
+    unreached = failing(ErrorCode.NODE_UNAVAILABLE)
+    grid.on_push = lambda node, message: unreached(message) if len(grid.pushed) < 8 else node.handle(message)
+    assert_same(run(grid), clients, undisturbed)
+
+
+def test_a_message_that_flower_does_not_take_is_sent_again(undisturbed):
+    clients = three_clients()
+    grid = InProcessGrid(nodes_of(clients))
+    push, refused = grid.push_messages, []
+
+    def refuse_some(messages):
+        keys = push(messages)
+        if len(refused) < 3:
+            refused.append(keys[0])
+            grid.replies.pop(keys[0])
+            keys[0] = None
+        return keys
+
+    grid.push_messages = refuse_some
+    assert_same(run(grid), clients, undisturbed)
+    assert len(refused) == 3
+
+
 def test_an_error_that_stays_is_told_without_its_words():
     grid = InProcessGrid(nodes_of(three_clients()))
     raising = failing(ErrorCode.CLIENT_APP_RAISED_EXCEPTION)
@@ -291,7 +317,7 @@ def test_an_answer_that_is_no_message_is_asked_for_again(content, undisturbed):
         return reply
 
     grid.on_push = spoil
-    assert_same(run(grid, timeout=0.2), clients, undisturbed)
+    assert_same(run(grid), clients, undisturbed)
     assert spoilt
 
 

@@ -24,6 +24,8 @@ from minmin.federated.messages import Message
 _APP = Path(__file__).parents[1] / "flower" / "app"
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.5
+_SHORT_NAME = 12
+"""A socket's path may have a hundred bytes, of which Ray takes seventy below our folder."""
 
 
 class FlowerEngine(Engine):
@@ -46,7 +48,9 @@ class FlowerEngine(Engine):
                 raise UnsupportedError(f"engine 'flower' needs {module}: pip install 'minmin[flower]'")
         self._simulation = not deployment
         self._originals = clients
-        self._temporary = tempfile.TemporaryDirectory(prefix="minmin-flower-")
+        usual = tempfile.gettempdir()
+        place = usual if len(usual) <= _SHORT_NAME else "/tmp"
+        self._temporary = tempfile.TemporaryDirectory(prefix="minmin-", dir=place)
         self._folder = Path(self._temporary.name)
         self._clients = kept_in(self._folder / "states", clients)
         self._connection: Connection[Any, Any] | None = None
@@ -82,10 +86,7 @@ class FlowerEngine(Engine):
         with socket.socket(socket.AF_UNIX) as ours:
             path = socket_path(self._folder)
             path.unlink(missing_ok=True)
-            try:
-                ours.bind(str(path))
-            except OSError as error:
-                raise FlowerError(f"cannot listen at {path} ({error}); let TMPDIR be a shorter path") from error
+            ours.bind(str(path))
             ours.listen(1)
             self.flower = Flower(self._folder, simulation=self._simulation)
             if not self._simulation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from flwr.app import Message as FlowerMessage
@@ -109,8 +109,8 @@ class GridEngine(Engine):
         self._nodes = {name: node for name, node in self._nodes.items() if node in there}
         self._greeted &= there
         new = there - self._greeted
-        self._push([(FlowerMessage(to_records(None, ""), node, "query"), _Sent(node, None)) for node in new])
         self._greeted |= new
+        self._push([(FlowerMessage(to_records(None, ""), node, "query"), _Sent(node, None)) for node in new])
 
     def _send(self, numbers: list[int]) -> None:
         messages = []
@@ -123,20 +123,35 @@ class GridEngine(Engine):
         self._push(messages)
 
     def _push(self, messages: list[tuple[FlowerMessage, _Sent]]) -> None:
-        if messages:
-            keys = self._grid.push_messages([message for message, _ in messages])
-            pairs = zip(keys, messages, strict=True)
-            self._sent.update({key: sent for key, (_, sent) in pairs if key is not None})
+        if not messages:
+            return
+        keys: Iterable[str | None] = self._grid.push_messages([message for message, _ in messages])
+        for key, (_, sent) in zip(keys, messages, strict=True):
+            if key is not None:
+                self._sent[key] = sent
+            else:
+                self._lost(sent)
+
+    def _lost(self, sent: _Sent) -> None:
+        """A node was not reached: look who it is, and send again."""
+        self._greeted.discard(sent.node)
+        if sent.number is not None and self._reached.get(sent.number) == sent.node:
+            del self._reached[sent.number]
+            self._nodes.pop(self._ids[sent.number], None)
 
     def _receive(self, answers: dict[int, Message]) -> None:
         if not self._sent:
             return
         for reply in self._grid.pull_messages(list(self._sent)):
-            sent = self._sent.pop(reply.metadata.reply_to_message_id)
-            if sent.number is None:
+            sent = self._sent.pop(reply.metadata.reply_to_message_id, None)
+            if sent is None or sent.number in answers:
+                continue
+            if reply.has_error() and reply.error.code not in _RAISED:
+                self._lost(sent)
+            elif sent.number is None:
                 self._meet(sent.node, reply)
-            elif sent.number not in answers and (answer := self._understood(reply, sent)) is not None:
-                answers[sent.number] = answer
+            else:
+                answers[sent.number] = _understood(reply, self._asked[sent.number])
         self._keep_sent(set(self._asked) - set(answers))
 
     def _meet(self, node: int, reply: FlowerMessage) -> None:
@@ -154,18 +169,12 @@ class GridEngine(Engine):
         if not self._ids and len(self._nodes) == self._count:
             self._ids = sorted(self._nodes, key=lambda name: (int(name) if name.isdecimal() else math.inf, name))
 
-    def _understood(self, reply: FlowerMessage, sent: _Sent) -> Message | None:
-        assert sent.number is not None
-        request = self._asked[sent.number]
-        if reply.has_error():
-            if reply.error.code in _RAISED:
-                return Refusal(request.run, request.round, _RAISED[reply.error.code])
-            self._greeted.discard(sent.node)
-            if self._reached.get(sent.number) == sent.node:
-                del self._reached[sent.number]
-                self._nodes.pop(self._ids[sent.number], None)
-            return None
-        try:
-            return from_records(reply.content)[0]
-        except MessageError:
-            return None
+
+def _understood(reply: FlowerMessage, request: Message) -> Message:
+    if reply.has_error():
+        return Refusal(request.run, request.round, _RAISED[reply.error.code])
+    try:
+        answer, _ = from_records(reply.content)
+    except MessageError:
+        answer = None
+    return Refusal(request.run, request.round, "no message of ours") if answer is None else answer
