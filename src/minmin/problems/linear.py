@@ -44,7 +44,6 @@ from minmin.problems.spectrum import (
 )
 from minmin.space import Array, dot, largest, like, machine_eps, norm, reshaped, same_kind, to_numpy
 
-
 _OF_DATA_ALONE = ("X squared", "Y squared", "row squares")
 """What is found once and does not depend on the penalties."""
 
