@@ -269,6 +269,10 @@ class Evaluation(ABC):
         """The diagonal of H_yy."""
         self._lacks(Ability.HESS_PRODUCT)
 
+    def pinned(self, hess_yy: Array) -> Array:
+        """H_yy, made invertible along directions in which f never changes, where the problem knows of any."""
+        return hess_yy
+
     def without_flat(self, dy: Array) -> Array:
         """A step in y without its part, by rounding, along directions in which f never changes; of one part too."""
         return dy

@@ -139,6 +139,21 @@ def test_a_large_y_is_certified_too(free, monkeypatch):
         assert r.calls.get("hess_yy", 0) == 0
 
 
+@pytest.mark.parametrize("dense_up_to", [0, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_intercept_in_another_library(dense_up_to, dtype, monkeypatch):
+    monkeypatch.setattr(y_system, "DENSE_UP_TO", dense_up_to)
+    problem = random_softmax(np.random.default_rng(2), free_y=True)
+    xp, tol = array_api_strict, {"float32": 1e-3, "float64": 1e-9}[dtype]
+    start = xp.zeros(problem.d_x, dtype=getattr(xp, dtype))
+    r = minmin.minimize(problem, start, method="reduced-newton", tol=tol)
+    assert r.success
+    assert r.certified
+    assert r.y.dtype == start.dtype
+    far = minmin.minimize(problem, start + 1e3, method="reduced-newton", tol=10 * tol)
+    assert far.fun == pytest.approx(r.fun, abs=20 * tol)
+
+
 def sets():
     X, target = load_iris(return_X_y=True)
     yield X, target, 1.0
@@ -283,7 +298,8 @@ def test_other_methods_libraries_wrappers_and_checkpoints(tmp_path):
         assert strict.success
         assert strict.x.dtype == dtype
         assert strict.fun == pytest.approx(r.fun, abs=tol)
-    assert minmin.check(mild).ok
+    for checked in (mild, random_softmax(np.random.default_rng(0), free_y=True)):
+        assert minmin.check(checked).ok
     file = tmp_path / "run.minmin"
     for cut in (3, 5):
         minmin.minimize(mild, tol=1e-10, max_grad_y=cut, checkpoint=file)

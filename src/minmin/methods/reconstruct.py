@@ -146,7 +146,8 @@ class NewtonReconstructor(LbfgsReconstructor):
 
     def _step(self, point: YPoint, memory: YMemory) -> Array | None:
         try:
-            step = -array_namespace(point.v).linalg.solve(point.evaluation.hess_yy(), point.gradient)
+            hessian = point.evaluation.pinned(point.evaluation.hess_yy())
+            step = -array_namespace(point.v).linalg.solve(hessian, point.gradient)
         except (np.linalg.LinAlgError, RuntimeError):
             return super()._step(point, memory)
         return step if dot(point.gradient, step) < 0.0 else super()._step(point, memory)

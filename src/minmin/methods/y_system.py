@@ -32,7 +32,9 @@ class YSystem:
         self._dense = [part.y.shape[0] <= DENSE_UP_TO for part in self._parts]
         if roots is None:
             pairs = zip(self._parts, self._dense, strict=True)
-            roots = [inverse_root(p.hess_yy()) if dense else positive(p.hess_yy_diagonal()) for p, dense in pairs]
+            roots = [
+                inverse_root(p.pinned(p.hess_yy())) if dense else positive(p.hess_yy_diagonal()) for p, dense in pairs
+            ]
         self.roots = tuple(roots)
         """For every part a root of the inverse, or, where y is large, the diagonal."""
 

@@ -214,7 +214,7 @@ class LinearModel(KnownProblem):
         bound = self.convexity_bound(evaluation)
         if math.isfinite(bound):
             return bound
-        root = inverse_root(evaluation.hess_yy())
+        root = inverse_root(evaluation.pinned(evaluation.hess_yy()))
         evaluation.grad_x_ahead(-(root.T @ (root @ evaluation.grad_y)))
         return self.certificate(evaluation, root if is_whole(root) else None).bound
 
@@ -473,7 +473,7 @@ class LinearEvaluation(Evaluation):
         self._tally.add("hess_yy")
         p = self.problem
         identity = array_namespace(self.y).eye(p.d_y, dtype=self.y.dtype, device=device(self.y))
-        return p.pinned(self.bending.gram(p.Y) + p.penalty_y.alpha * identity, p.penalty_y)
+        return self.bending.gram(p.Y) + p.penalty_y.alpha * identity
 
     def hess_yy_product(self, dy: Array) -> Array:
         p = self.problem
@@ -481,6 +481,9 @@ class LinearEvaluation(Evaluation):
 
     def hess_yy_diagonal(self) -> Array:
         return self.problem.loss_diagonal_y(self.bending) + self.problem.penalty_y.alpha
+
+    def pinned(self, hess_yy: Array) -> Array:
+        return self.problem.pinned(hess_yy, self.problem.penalty_y)
 
     def without_flat(self, dy: Array) -> Array:
         return self.problem.without_flat(dy)
