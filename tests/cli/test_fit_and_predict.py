@@ -295,7 +295,7 @@ def foreign_models(proof):
     ours = estimators.BlockRidge().fit(X, labels)
     ours.extra = Doing(proof)
     yield "Doing", ours
-    yield "os.system", {"call": os.system}
+    yield "system", {"call": os.system}
     yield "LogisticRegression", LogisticRegression().fit(X, labels)
     yield "RandomForestClassifier", RandomForestClassifier(n_estimators=1).fit(X, labels)
     yield "BlockRidge", estimators.BlockRidge()
