@@ -119,8 +119,8 @@ class Counting:
 @pytest.mark.parametrize("stop", [{"tol": 1e-9}, {"max_grad_x": 3}, {"tol": 0, "max_grad_y": 5}, {"tol": 1e-300}])
 def test_passes_are_the_products_made_whoever_looks(loss, stop, monkeypatch):
     """Two a step of conjugate gradients, one for ∇F, one for the preconditioner; one a run for norms."""
-    monkeypatch.setattr(minmin.problems.glm, "column_squares", lambda squared, weights: squared.T @ weights)
-    monkeypatch.setattr(minmin.problems.glm, "row_squares", lambda squared: squared @ np.ones(squared.shape[1]))
+    monkeypatch.setattr(minmin.problems.linear, "column_squares", lambda squared, weights: squared.T @ weights)
+    monkeypatch.setattr(minmin.problems.linear, "row_squares", lambda squared: squared @ np.ones(squared.shape[1]))
     for seed in range(5):
         problem = random_glm(np.random.default_rng(seed), loss, sparse=True)
         counts = {"passes": 0, "passes_y": 0}
@@ -129,7 +129,7 @@ def test_passes_are_the_products_made_whoever_looks(loss, stop, monkeypatch):
         problem._found["Y squared"] = Counting(Y * Y, counts, "passes_y")
         problem.X = Counting(problem.X, counts, "passes")
         problem._X_T, problem._Y_T = problem.X.T, Counting(Y.T, counts, "passes_y")
-        monkeypatch.setattr(minmin.problems.glm, "weighted_gram", lambda _, h, Y=Y: (Y.T * h) @ Y)
+        monkeypatch.setattr(minmin.problems.bending, "weighted_gram", lambda _, h, Y=Y: (Y.T * h) @ Y)
         problem.Y = Counting(Y, counts, "passes_y")
         r = minmin.minimize(problem, method="reduced-newton", callback=lambda record: False, **stop)
         start = {"passes": 1, "passes_y": 1}  # the value of the start is looked at before anything is known of it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,11 +16,11 @@ from minmin.estimators.blocks import Blocks, Columns
 _Vector = np.ndarray[Any, Any]
 
 _WORTH = 128
-"""Columns are cheap where the product YᵀY has at most so many multiplications for every stored number of the data: a
-Newton step takes ten to thirty products with the data, and BLAS is several times as fast as a sparse product."""
-_WORTH_UNPENALISED, _FACTORISED = 16 * _WORTH, 1000
-"""The same where columns have no penalty, up to as many as the method factorises: their part of a bound is proved only
-in the cheap block."""
+"""Columns are cheap where YᵀY has at most so many multiplications for every one in a product with the data: a Newton
+step takes ten to thirty such products, and BLAS is several times as fast as a sparse one."""
+_FACTORISED = 1000
+"""So many coefficients the method factorises. Those without a penalty are cheap up to here, since only then their part
+of a bound is proved."""
 _FULL = 0.9
 """A column of a sparse matrix is full if so much of it is stored."""
 _SPARSE_BELOW = 0.125
@@ -84,7 +85,7 @@ class Design:
 
 
 def split_design(
-    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], cheap: Any, fit_intercept: bool
+    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], cheap: Any, fit_intercept: bool, outputs: int = 1
 ) -> Design:
     """The design of a CSR or dense matrix.
 
@@ -97,9 +98,11 @@ def split_design(
     cheap : None, a block's name, or a collection of them
         Which blocks go into Y; None: those for which that pays.
     fit_intercept : bool
+    outputs : int
+        The number of coefficients that a column has.
     """
     if cheap is None:
-        in_y = _paying_columns(matrix, blocks, unpenalised, int(fit_intercept))
+        in_y = _paying_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
     else:
         in_y = np.zeros(matrix.shape[1], dtype=bool)
         for name in _named_blocks(cheap, blocks):
@@ -120,7 +123,7 @@ def _named_blocks(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
 
 
 def _paying_columns(
-    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], intercept: int
+    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Whole blocks, smallest first, those without a penalty before all others; then full columns of the rest."""
     rows, features = matrix.shape
@@ -129,15 +132,15 @@ def _paying_columns(
     stored = int(counts.sum()) + intercept * rows
     chosen = np.zeros(features, dtype=bool)
 
-    def take(columns: Columns, worth: int) -> None:
+    def take(columns: Columns, worth: float) -> None:
         width = int(chosen.sum()) + len(columns) + intercept
-        if width <= _FACTORISED and rows * width**2 <= worth * stored:
+        if outputs * width <= _FACTORISED and outputs * rows * width**2 <= worth * stored:
             chosen[columns] = True
 
     by_size = sorted(blocks, key=lambda name: len(blocks[name]))
     for name in by_size:
         if name in unpenalised:
-            take(blocks[name], _WORTH_UNPENALISED)
+            take(blocks[name], math.inf)
     for name in by_size:
         if not chosen[blocks[name][0]]:
             take(blocks[name], _WORTH)

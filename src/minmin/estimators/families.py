@@ -12,7 +12,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from minmin.errors import InputError
+from minmin.estimators.design import Design
 from minmin.estimators.model import BlockModel, Sample
+from minmin.problems import Softmax
+from minmin.problems.linear import LinearModel
 
 _Vector = np.ndarray[Any, Any]
 
@@ -30,7 +33,7 @@ class Logistic(ClassifierMixin, BlockModel):
         if (counts > 0).sum() < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-                f"{self.classes_[counts > 0][0]!r}"
+                f"{self.classes_[counts > 0].tolist()[0]!r}"
             )
         self._require_counts(counts, "the data")
         if self.class_weight is not None:
@@ -44,7 +47,7 @@ class Logistic(ClassifierMixin, BlockModel):
 
     def _require_counts(self, counts: _Vector, where: str) -> None:
         if not counts.all():
-            missing = self.classes_[counts == 0][0]
+            missing = self.classes_[counts == 0].tolist()[0]
             raise InputError(
                 f"{where}: class {missing!r} has no sample of positive weight; leave that class out, or use a "
                 "splitter that keeps the classes together"
@@ -53,6 +56,20 @@ class Logistic(ClassifierMixin, BlockModel):
     @property
     def _outputs(self) -> tuple[int, ...]:
         return (len(self.classes_),) if len(self.classes_) > 2 else ()
+
+    def _problem(self, design: Design, sample: Sample, penalties: _Vector) -> LinearModel:
+        if not self._outputs:
+            return super()._problem(design, sample, penalties)
+        alpha_x, alpha_y = design.penalties(penalties)
+        return Softmax(
+            design.X,
+            design.Y,
+            sample.target,
+            *self._outputs,
+            alpha_x=alpha_x,
+            alpha_y=alpha_y,
+            sample_weight=sample.weights,
+        )
 
     def _shaped(self, coef: _Vector, intercept: Any) -> tuple[_Vector, Any]:
         return np.atleast_2d(coef), np.atleast_1d(intercept)

@@ -18,6 +18,7 @@ from minmin.estimators.blocks import Blocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.penalties import Alphas, by_column, resolve_alphas
 from minmin.problems import GLM
+from minmin.problems.linear import LinearModel
 from minmin.result import Result
 from minmin.solve import minimize
 
@@ -76,12 +77,13 @@ class BlockModel(BaseEstimator):
             check_scalar(self.max_seconds, "max_seconds", Real, min_val=0.0, include_boundaries="neither")
 
     def _design(self, sample: Sample, unpenalised: Collection[Hashable]) -> Design:
-        return split_design(sample.matrix, sample.blocks, unpenalised, self.cheap, bool(self.fit_intercept))
+        outputs = self._outputs[0] if self._outputs else 1
+        return split_design(sample.matrix, sample.blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
     def _require_classes(self, sample: Sample, where: str) -> None:
         """Raise where some class has no sample; there are none in a regression."""
 
-    def _problem(self, design: Design, sample: Sample, penalties: _Vector) -> GLM:
+    def _problem(self, design: Design, sample: Sample, penalties: _Vector) -> LinearModel:
         alpha_x, alpha_y = design.penalties(penalties)
         return GLM(
             design.X,
@@ -93,14 +95,14 @@ class BlockModel(BaseEstimator):
             sample_weight=sample.weights,
         )
 
-    def _minimum(self, problem: GLM, start: tuple[_Vector, _Vector] | None) -> Result:
+    def _minimum(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None) -> Result:
         """The answer in the data's precision, or, where single precision does not reach tol, in double precision."""
         result = self._run(problem, start)
         if result.status == "stalled" and result.x.dtype == np.float32:
             result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)))
         return result
 
-    def _run(self, problem: GLM, start: tuple[_Vector, _Vector] | None) -> Result:
+    def _run(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None) -> Result:
         x0, y0 = (None, None) if start is None else start
         result = minimize(
             problem,
@@ -122,11 +124,17 @@ class BlockModel(BaseEstimator):
         coef, intercept = self._unshaped()
         if coef.shape != (*self._outputs, design.n_features):
             return None
-        return design.split(coef, intercept)
+        x, y = design.split(coef, intercept)
+        return x.T.reshape(-1), y.T.reshape(-1)
+
+    def _solution(self, design: Design, result: Result) -> tuple[_Vector, Any]:
+        """Coefficients and intercept as users of this family expect them."""
+        x, y = (v.reshape(-1, *self._outputs).T for v in (result.x, result.y))
+        return self._shaped(*design.coefficients(x, y))
 
     def _keep(self, result: Result, design: Design, blocks: Blocks, alphas: Alphas) -> None:
         """Set what a fit leaves behind."""
-        self.coef_, self.intercept_ = self._shaped(*design.coefficients(result.x, result.y))
+        self.coef_, self.intercept_ = self._solution(design, result)
         self.blocks_ = blocks
         self.alpha_ = alphas
         self.result_ = result
@@ -140,7 +148,7 @@ class BlockModel(BaseEstimator):
             )
 
     def _shaped(self, coef: _Vector, intercept: Any) -> tuple[_Vector, Any]:
-        """Coefficients and intercept as users of this family expect them."""
+        """With the axes that users of this family expect."""
         return coef, float(intercept)
 
     def _unshaped(self) -> tuple[_Vector, Any]:

@@ -112,7 +112,7 @@ class PathFit(BlockModel):
             start = result.x, result.y
             problem = problem.matching(result.x)
             proved = result.success and result.certified
-            runs[index] = _Run(score(result), proved, result.seconds, result.calls["passes"], result.message)
+            runs[index] = _Run(score(result), proved, result.seconds, result.calls.get("passes", 0), result.message)
         return [runs[index] for index in range(len(penalties))]
 
     def _loss_of(self, design: Design, sample: Sample, test: Any) -> _Score:
@@ -128,7 +128,7 @@ class PathFit(BlockModel):
         model = copy(self)
 
         def score(result: Result) -> float:
-            model.coef_, model.intercept_ = self._shaped(*design.coefficients(result.x, result.y))
+            model.coef_, model.intercept_ = self._solution(design, result)
             return float(scorer(model, X, y, **weights))
 
         return score

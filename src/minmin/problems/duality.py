@@ -1,4 +1,4 @@
-"""The duality gap of a GLM: a certificate that the data alone prove."""
+"""The duality gap of a linear model: a certificate that the data alone prove."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from array_api_compat import array_namespace
 
 from minmin.oracle import Certificate
-from minmin.space import Array, dot, largest, norm, square
+from minmin.space import Array, dot, norm, square
 
 if TYPE_CHECKING:
-    from minmin.problems.glm import _GLMEvaluation
+    from minmin.problems.linear import LinearEvaluation
 
 _ROUNDING = 4.0
 """Rounding errors of sums are taken to be so many times eps times the norm of their terms."""
@@ -26,7 +26,7 @@ class Ahead(NamedTuple):
     gradient: Array
 
 
-def duality_certificate(evaluation: _GLMEvaluation, y_root: Array | None) -> Certificate:
+def duality_certificate(evaluation: LinearEvaluation, y_root: Array | None) -> Certificate:
     """f - f* at an evaluation whose model ahead of a step in y is known; ``y_root`` is a K with KᵀK = H_yy⁻¹.
 
     For every dual point θ, with losses ℓ_i of weight w_i and their conjugates ℓ_i*, and A = diag(α_x), B = diag(α_y),
@@ -44,10 +44,10 @@ def duality_certificate(evaluation: _GLMEvaluation, y_root: Array | None) -> Cer
     p, ahead = evaluation.problem, evaluation.ahead
     assert ahead is not None
     rounding = _Rounding(evaluation, ahead)
-    grad_y = p.pull_y(ahead.residual) + p.alpha_y * evaluation.y
+    grad_y = p.pull_y(ahead.residual) + p.penalty_y.alpha * evaluation.y
     left, least_left, in_y, least_in_y = 0.0, 0.0, 0.0, 0.0
     if rounding.y_spread is None:
-        in_y, least_in_y = _penalised(norm(grad_y), rounding.noise[1], p.alpha_y)
+        in_y, least_in_y = _penalised(norm(grad_y), rounding.noise[1], p.penalty_y.alpha)
     else:
         noise = rounding.noise_of_y_columns(rounding.y_spread)
         if p.penalty_y.covers_all:
@@ -61,8 +61,8 @@ def duality_certificate(evaluation: _GLMEvaluation, y_root: Array | None) -> Cer
         noise_x, size_x = rounding.in_x_over_alpha()
         in_x = 0.5 * square(p.penalty_x.dual_norm(ahead.gradient) + noise_x + size_x * left)
         least_in_x = 0.5 * square(noise_x + size_x * least_left)
-    curved = math.sqrt(dot(evaluation.curvature * ahead.image, ahead.image))
-    inside = largest(ahead.image) <= p.loss.conjugate_radius
+    curved = math.sqrt(dot(evaluation.bending.times(ahead.image), ahead.image))
+    inside = p.is_in_dual_domain(ahead.image, evaluation.bending)
     bound = square(curved + left) + in_x + in_y
     floor = square(least_left) + least_in_x + least_in_y
     return Certificate(
@@ -89,9 +89,9 @@ class _Rounding:
         √Σ h_i Y_ij² of every column of y; None where y has one penalty above 0.
     """
 
-    def __init__(self, evaluation: _GLMEvaluation, ahead: Ahead):
+    def __init__(self, evaluation: LinearEvaluation, ahead: Ahead):
         self._evaluation, self._ahead = evaluation, ahead
-        p, h, x, y = evaluation.problem, evaluation.curvature, evaluation.x, evaluation.y
+        p, h, x, y = evaluation.problem, evaluation.bending.diagonal, evaluation.x, evaluation.y
         self._unit = _ROUNDING * evaluation.eps
         self._sizes = tuple(math.sqrt(dot(h, squares)) for squares in p.row_squares)
         self.y_sizes = abs(y) + abs(ahead.dy)
@@ -105,7 +105,7 @@ class _Rounding:
         if self.y_spread is not None:
             in_y = dot(self.y_spread, self.y_sizes)
         self._off = in_x + in_y
-        penalties = norm(p.alpha_x * x), norm(p.alpha_y * self.y_sizes)
+        penalties = norm(p.penalty_x.alpha * x), norm(p.penalty_y.alpha * self.y_sizes)
         noise_x, noise_y = (
             self._unit * (_weighted_norm(ahead.residual, squares) + penalty + size * self._off)
             for squares, size, penalty in zip(p.row_squares, self._sizes, penalties, strict=True)
@@ -115,7 +115,7 @@ class _Rounding:
     def noise_of_y_columns(self, spread: Array) -> Array:
         """In every column of ∇ᵧ."""
         p = self._evaluation.problem
-        return self._unit * (p.spread_y(self._ahead.residual) + self._off * spread + p.alpha_y * self.y_sizes)
+        return self._unit * (p.spread_y(self._ahead.residual) + self._off * spread + p.penalty_y.alpha * self.y_sizes)
 
     def in_x_over_alpha(self) -> tuple[float, float]:
         """In ∇ₓ in the norm of A⁻¹, and |√h X| in it."""

@@ -62,6 +62,13 @@ class Penalty:
             return 0.0 * v if self.alpha > 0.0 else v
         return array_namespace(v).where(self._penalised, 0.0 * v, v)
 
+    def repeated(self, times: int) -> Penalty:
+        """The penalty of a block in which every column has so many coefficients."""
+        if isinstance(self.alpha, float) or times == 1:
+            return self
+        xp = array_namespace(self.alpha)
+        return Penalty(xp.reshape(xp.broadcast_to(self.alpha[:, None], (self.alpha.shape[0], times)), (-1,)))
+
     def like(self, model: Array) -> Penalty:
         """The same in the library, dtype and device of ``model``."""
         return self if self.is_one_number else Penalty(like(self.alpha, model))
