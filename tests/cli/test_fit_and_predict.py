@@ -297,7 +297,7 @@ def foreign_models(proof):
     yield "Doing", ours
     yield "system", {"call": os.system}
     yield "LogisticRegression", LogisticRegression().fit(X, labels)
-    yield "RandomForestClassifier", RandomForestClassifier(n_estimators=1).fit(X, labels)
+    yield "sklearn.tree._tree.Tree", RandomForestClassifier(n_estimators=1).fit(X, labels)
     yield "BlockRidge", estimators.BlockRidge()
     yield "dict", {"coef_": X}
 
