@@ -7,7 +7,7 @@ import scipy.sparse
 import scipy.special
 
 import minmin
-from minmin.problems import GLM, Function, Quadratic
+from minmin.problems import GLM, Function, Quadratic, Softmax
 
 VARIANTS = {
     "reduced-newton": ("reduced-newton", {}),
@@ -99,6 +99,21 @@ def random_columns_glm(
         penalised = rng.uniform(size=columns) < 0.5 if free else True
         alphas.append(np.where(penalised, 10 ** rng.uniform(-7, -1, size=columns), 0.0))
     return with_penalties(problem, *alphas)
+
+
+def random_softmax(rng: np.random.Generator, sparse: bool = False, free_y: bool = False) -> Softmax:
+    """Two to four classes and a penalty a column, of 1e-4 to 1e-1; with ``free_y`` an unpenalised intercept too."""
+    n, d_x, d_y, classes = 60, int(rng.integers(1, 6)), int(rng.integers(1, 4)), int(rng.integers(2, 5))
+    X, Y = rng.standard_normal((n, d_x)), 0.3 * rng.standard_normal((n, d_y))
+    margins = X @ rng.standard_normal((d_x, classes)) + Y @ rng.standard_normal((d_y, classes))
+    target = np.argmax(margins + rng.gumbel(size=(n, classes)), axis=1)
+    alpha_x, alpha_y = (10 ** rng.uniform(-4, -1, size=d) for d in (d_x, d_y))
+    if free_y:
+        Y, alpha_y = np.c_[Y, np.ones(n)], np.r_[alpha_y, 0.0]
+    if sparse:
+        X = scipy.sparse.csr_array(X * (rng.uniform(size=X.shape) < 0.4))
+    weight = rng.uniform(0.1, 2.0, size=n) if rng.uniform() < 0.5 else None
+    return Softmax(X, Y, target, classes, alpha_x=alpha_x, alpha_y=alpha_y, sample_weight=weight)
 
 
 def glm_minimum(problem: GLM) -> tuple[np.ndarray, float]:

@@ -41,7 +41,6 @@ __all__ = [
     "UserCodeError",
     "check",
     "datasets",
-    "estimators",
     "federated",
     "methods",
     "minimize",

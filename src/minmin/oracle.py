@@ -269,6 +269,10 @@ class Evaluation(ABC):
         """The diagonal of H_yy."""
         self._lacks(Ability.HESS_PRODUCT)
 
+    def without_flat(self, dy: Array) -> Array:
+        """A step in y without its part, by rounding, along directions in which f never changes; of one part too."""
+        return dy
+
     def hess_xx_diagonal(self) -> Vector:
         """The diagonal of H_xx."""
         self._lacks(Ability.HESS_PRODUCT)

@@ -144,6 +144,13 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
         return np.asarray(to_device(array, "cpu"))
 
 
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
+    """The array in another shape."""
+    if type(array) is np.ndarray:  # looking for the library takes longer than reshaping
+        return array.reshape(shape)
+    return array_namespace(array).reshape(array, shape)
+
+
 def same_kind(first: Array, second: Array) -> bool:
     """Whether two arrays have one library and one dtype."""
     return array_namespace(first) is array_namespace(second) and dtype_name(first) == dtype_name(second)

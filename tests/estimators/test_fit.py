@@ -1,6 +1,7 @@
 """What a fit takes and what it leaves behind."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas
@@ -146,6 +147,15 @@ def test_a_bound_that_is_only_estimated_is_a_warning():
     with pytest.warns(ConvergenceWarning, match="was not proved"):
         model = BlockRidge(alpha=0.0).fit(np.hstack([X, X]), rng.standard_normal(60))
     assert not model.result_.certified
+
+
+def test_a_keyboard_interrupt_goes_on_to_whoever_called(monkeypatch):
+    def interrupted(*arguments, **options):
+        return replace(minmin.minimize(*arguments, **options), status="interrupted")
+
+    monkeypatch.setattr("minmin.estimators.model.minimize", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        BlockRidge().fit(*case("squared")[:2])
 
 
 def test_progress_is_shown_on_request(capsys):

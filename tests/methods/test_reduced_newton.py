@@ -13,7 +13,15 @@ from minmin.methods.cg import reduced_cg
 from minmin.methods.line_search import search
 from minmin.methods.y_system import YSystem
 from minmin.problems import GLM, Quadratic
-from reference import ExactQuadratic, as_function, glm_minimum, random_columns_glm, random_glm, random_quadratic
+from reference import (
+    ExactQuadratic,
+    as_function,
+    glm_minimum,
+    random_columns_glm,
+    random_glm,
+    random_quadratic,
+    random_softmax,
+)
 
 seeds = st.integers(0, 10**6)
 LOSSES = ["logistic", "squared", "poisson"]
@@ -25,6 +33,8 @@ def problem_of(kind, seed):
         return minmin.Sum(
             [Quadratic.random(d_x=4, d_y=i + 1, coupling=1.0, seed=seed + i) for i in range(3)], [1, 2, 3]
         )
+    if kind == "softmax":
+        return random_softmax(rng, sparse=bool(seed % 2))
     if kind == "columns":
         return random_columns_glm(rng, LOSSES[seed % 3], sparse=bool(seed % 2), free_x=True)
     return random_quadratic(rng, 1e3) if kind == "quadratic" else random_glm(rng, kind, sparse=bool(seed % 2))
@@ -48,7 +58,7 @@ def dense_hessian(problem, x, y):
     return np.array(columns).T
 
 
-@pytest.mark.parametrize("kind", ["quadratic", "columns", *LOSSES])
+@pytest.mark.parametrize("kind", ["quadratic", "columns", "softmax", *LOSSES])
 @given(seed=seeds)
 def test_products_and_the_schur_complement_are_those_of_the_dense_hessian(kind, seed):
     problem, rng = problem_of(kind, seed), np.random.default_rng(seed)
@@ -70,7 +80,7 @@ def test_products_and_the_schur_complement_are_those_of_the_dense_hessian(kind, 
     assert np.allclose(reduced, schur @ dx, **close)
 
 
-@pytest.mark.parametrize("kind", ["quadratic", "sum", "columns", *LOSSES])
+@pytest.mark.parametrize("kind", ["quadratic", "sum", "columns", "softmax", *LOSSES])
 @given(seed=seeds)
 def test_a_moved_slice_says_what_a_fresh_one_says(kind, seed):
     problem, rng = problem_of(kind, seed), np.random.default_rng(seed)
@@ -210,7 +220,7 @@ def test_an_unpenalised_y_is_certified_and_an_unpenalised_x_is_estimated():
         assert r.fun - minimum <= r.gap_bound <= 1e-9
 
 
-@pytest.mark.parametrize("kind", ["quadratic", "logistic", "poisson", "sum"])
+@pytest.mark.parametrize("kind", ["quadratic", "logistic", "poisson", "softmax", "sum"])
 def test_a_large_y_is_eliminated_by_conjugate_gradients(kind, monkeypatch):
     problem = problem_of(kind, 4)
     dense = minmin.minimize(problem, method="reduced-newton", tol=1e-9)

@@ -9,7 +9,6 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from minmin.errors import InputError
 from minmin.estimators.design import Design
@@ -24,21 +23,25 @@ class Logistic(ClassifierMixin, BlockModel):
     """Classes of any type, told apart by the logistic or, for more than two, the softmax loss."""
 
     _loss = "logistic"
+    _why_endless = (
+        "columns without a penalty tell the classes apart without error (separable data); give every block an alpha "
+        "above 0"
+    )
     _numeric_target = False
 
     def _checked_target(self, y: Any, weights: _Vector | None) -> tuple[_Vector, _Vector | None]:
         check_classification_targets(y)
-        self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.class_weight is not None:
+            of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            weights = of_class[codes] if weights is None else weights * of_class[codes]
         counts = np.bincount(codes, weights)
         if (counts > 0).sum() < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-                f"{self.classes_[counts > 0].tolist()[0]!r}"
+                f"{self.classes_[counts.argmax()]!r}"
             )
         self._require_counts(counts, "the data")
-        if self.class_weight is not None:
-            of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-            weights = of_class[codes] if weights is None else weights * of_class[codes]
         return codes if self._outputs else 2.0 * codes - 1.0, weights
 
     def _require_classes(self, sample: Sample, where: str) -> None:
@@ -132,6 +135,10 @@ class Poisson(RegressorMixin, BlockModel):
     """Counts, or any numbers >= 0; the logarithm of what is expected is linear."""
 
     _loss = "poisson"
+    _why_endless = (
+        "columns without a penalty, or the intercept alone, single out samples whose counts are all 0; give every "
+        "block an alpha above 0, and some count above 0"
+    )
 
     def _checked_target(self, y: Any, weights: _Vector | None) -> tuple[_Vector, _Vector | None]:
         if (y < 0).any():

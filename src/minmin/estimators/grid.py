@@ -45,8 +45,11 @@ def resolve_grid(alphas: Any, blocks: Blocks, matrix: Any, weights: Any) -> _Mat
     return np.array([list(resolve_alphas(alpha, names).values()) for alpha in alphas])
 
 
-def path_order(points: _Matrix) -> list[int]:
-    """From the largest penalties on, each time to the nearest that is left, on a logarithmic scale."""
+def path_order(points: _Matrix, sizes: Sequence[int]) -> list[int]:
+    """From the largest penalties on, each time to the nearest that is left, on a logarithmic scale.
+
+    ``sizes`` are the numbers of columns of the blocks: the more there are, the dearer is a change of their penalty.
+    """
     positive = points[points > 0.0]
     least = positive.min() if positive.size else 1.0
     places = np.log(np.where(points > 0.0, points, _ZERO_IS * least))
@@ -54,7 +57,7 @@ def path_order(points: _Matrix) -> list[int]:
     order = [int(heights.argmax())]
     left = [i for i in range(len(points)) if i != order[0]]
     while left:
-        away = np.square(places[left] - places[order[-1]]).sum(axis=1)
+        away = np.square(places[left] - places[order[-1]]) @ np.array(sizes)
         nearest = np.flatnonzero(away <= away.min() * (1.0 + 1e-9))
         order.append(left.pop(int(nearest[heights[left][nearest].argmax()])))
     return order

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from minmin.errors import NoMinimumError
 from minmin.estimators.blocks import Blocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.penalties import Alphas, by_column, resolve_alphas
@@ -46,6 +47,7 @@ class BlockModel(BaseEstimator):
     """
 
     _loss: str
+    _why_endless = "it falls for ever in some direction; give every block an alpha above 0"
     _numeric_target = True
 
     @property
@@ -97,22 +99,28 @@ class BlockModel(BaseEstimator):
 
     def _minimum(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None) -> Result:
         """The answer in the data's precision, or, where single precision does not reach tol, in double precision."""
-        result = self._run(problem, start)
+        result = self._run(problem, start, self.max_seconds)
         if result.status == "stalled" and result.x.dtype == np.float32:
-            result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)))
+            left = None if self.max_seconds is None else max(self.max_seconds - result.seconds, 0.0)
+            result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)), left)
         return result
 
-    def _run(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None) -> Result:
+    def _run(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None, max_seconds: float | None) -> Result:
         x0, y0 = (None, None) if start is None else start
-        result = minimize(
-            problem,
-            x0,
-            y0,
-            method="reduced-newton",
-            tol=self.tol,
-            max_seconds=self.max_seconds,
-            progress=bool(self.verbose),
-        )
+        try:
+            result = minimize(
+                problem,
+                x0,
+                y0,
+                method="reduced-newton",
+                tol=self.tol,
+                max_seconds=max_seconds,
+                progress=bool(self.verbose),
+            )
+        except NoMinimumError as error:
+            known = NoMinimumError(f"the penalised loss has no minimum: {self._why_endless}")
+            known.result = error.result
+            raise known from error
         if result.status == "interrupted":
             raise KeyboardInterrupt
         return result

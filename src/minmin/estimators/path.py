@@ -81,9 +81,8 @@ class PathFit(BlockModel):
         names = list(sample.blocks)
         points = resolve_grid(self.alphas, sample.blocks, sample.matrix, sample.weights)
         alphas = [dict(zip(names, point, strict=True)) for point in points.tolist()]
-        penalties = [by_column(tried, sample.blocks, self.n_features_in_) for tried in alphas]
         design = self._design(sample, [name for name, tried in zip(names, points.T, strict=True) if 0.0 in tried])
-        order = path_order(points)
+        order = path_order(points, [len(columns) for columns in sample.blocks.values()])
         runs = []
         splits = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, groups)
         for number, (train, test) in enumerate(splits):
@@ -93,27 +92,29 @@ class PathFit(BlockModel):
                 score = self._loss_of(design, sample, test)
             else:
                 score = self._scorer(design, test, X, y, sample_weight)
-            runs.append(self._path(design.rows(train), part, penalties, order, score))
+            runs.append(self._path(design.rows(train), part, alphas, order, score))
         self._report(alphas, runs)
-        problem = self._problem(design, sample, penalties[self.best_index_])
-        self._keep(self._minimum(problem, None), design, sample.blocks, alphas[self.best_index_])
+        best = alphas[self.best_index_]
+        problem = self._problem(design, sample, by_column(best, sample.blocks, design.n_features))
+        self._keep(self._minimum(problem, None), design, sample.blocks, best)
         return self
 
     def _path(
-        self, design: Design, sample: Sample, penalties: list[_Array], order: list[int], score: _Score
+        self, design: Design, sample: Sample, alphas: list[Alphas], order: list[int], score: _Score
     ) -> list[_Run]:
         """A fit with each of the penalties, each from where the one before ended."""
-        problem = self._problem(design, sample, penalties[order[0]])
+        problem = self._problem(design, sample, np.zeros(design.n_features))
         runs: dict[int, _Run] = {}
         start = None
         for index in order:
-            problem = problem.with_penalties(*design.penalties(penalties[index]))
+            penalties = by_column(alphas[index], sample.blocks, design.n_features)
+            problem = problem.with_penalties(*design.penalties(penalties))
             result = self._minimum(problem, start)
             start = result.x, result.y
             problem = problem.matching(result.x)
             proved = result.success and result.certified
             runs[index] = _Run(score(result), proved, result.seconds, result.calls.get("passes", 0), result.message)
-        return [runs[index] for index in range(len(penalties))]
+        return [runs[index] for index in range(len(alphas))]
 
     def _loss_of(self, design: Design, sample: Sample, test: Any) -> _Score:
         """Minus the mean loss of the samples held out."""

@@ -154,7 +154,7 @@ class ReducedNewton(Method):
         evaluation = problem.fix(state.x).at(state.y)
         y_system = YSystem(evaluation)
         y_step, gain = y_system.newton_step()
-        enough = _WORTH_A_Y_STEP * gain
+        enough = max(_WORTH_A_Y_STEP * gain, square(_ZERO * evaluation.eps * evaluation._other_terms()))
         for _ in range(_FIRST_Y_STEPS):
             if not gain > enough:
                 break

@@ -128,7 +128,7 @@ def column_squares(squared: Any, weights: Array) -> Array:
     total: Any = 0.0
     for piece in pieces(squared.shape[0]):
         rows = squared[piece, :]
-        total = (rows * rows).T @ weights[piece] + total
+        total = (rows * rows).T @ weights[piece, ...] + total
     return total
 
 

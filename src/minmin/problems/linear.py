@@ -41,7 +41,7 @@ from minmin.problems.spectrum import (
     smoothness_frontier,
     squared_norm,
 )
-from minmin.space import Array, dot, largest, like, machine_eps, norm, same_kind, to_numpy
+from minmin.space import Array, dot, largest, like, machine_eps, norm, reshaped, same_kind, to_numpy
 
 
 class LinearModel(KnownProblem):
@@ -135,6 +135,10 @@ class LinearModel(KnownProblem):
         """H_yy, made invertible along directions in which f never changes."""
         return hess_yy
 
+    def without_flat(self, dy: Array) -> Array:
+        """A step in y without its part along those directions."""
+        return dy
+
     def repeated(self, numbers: Array) -> Array:
         """A number a row as one of each of its margins, or a number a column as one of each of its coefficients."""
         if self.outputs == 1:
@@ -144,11 +148,11 @@ class LinearModel(KnownProblem):
 
     def table(self, vector: Array) -> Array:
         """All margins with a row for every sample, or all coefficients with a row for every column."""
-        return vector if self.outputs == 1 else array_namespace(vector).reshape(vector, (-1, self.outputs))
+        return vector if self.outputs == 1 else reshaped(vector, (-1, self.outputs))
 
     def vector(self, table: Array) -> Array:
         """The reverse of :meth:`table`."""
-        return table if self.outputs == 1 else array_namespace(table).reshape(table, (-1,))
+        return table if self.outputs == 1 else reshaped(table, (-1,))
 
     def constants_where(self, cost_ratio: float) -> Constants:
         return self._given if self._given is not None else self._proved_constants(cost_ratio)
@@ -457,6 +461,9 @@ class LinearEvaluation(Evaluation):
 
     def hess_yy_diagonal(self) -> Array:
         return self.problem.loss_diagonal_y(self.bending) + self.problem.penalty_y.alpha
+
+    def without_flat(self, dy: Array) -> Array:
+        return self.problem.without_flat(dy)
 
     def grad_x_ahead(self, dy: Array) -> Array:
         self._tally.add("grad_x")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from copy import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from minmin.problems.bending import Bending
 from minmin.problems.designs import checked_column, pieces, weighted_gram
 from minmin.problems.linear import LinearModel
 from minmin.problems.penalties import Penalty
-from minmin.space import Array, as_real, largest, like, require_finite, to_numpy
+from minmin.space import Array, as_real, largest, like, require_finite, reshaped, to_numpy
 
 
 class Softmax(LinearModel):
@@ -26,9 +26,9 @@ class Softmax(LinearModel):
     vector, and y likewise is B; ``r.x.reshape(-1, K)`` is A. When x is fixed its margins XA are kept, so an inner step
     costs products with Y alone.
 
-    f does not change where one number is added to all K coefficients of a column without a penalty. No step goes there,
-    so from the start zero such coefficients sum to zero over the classes, as those of penalised columns do at the
-    minimum.
+    f does not change where one number is added to all K coefficients of a column without a penalty. Every start is
+    shifted so that such coefficients sum to zero over the classes, and no step changes that; so they do in the answer,
+    as those of penalised columns do at the minimum.
 
     Parameters
     ----------
@@ -88,49 +88,51 @@ class Softmax(LinearModel):
     def _by_column(self, penalty: Penalty) -> float | Array:
         return penalty.alpha if isinstance(penalty.alpha, float) else self.table(penalty.alpha)[:, 0]
 
+    def start(self, x0: Any, y0: Any) -> tuple[Array, Array]:
+        x, y = super().start(x0, y0)
+        return self._centred(x, self.penalty_x.like(x)), self._centred(y, self.penalty_y.like(y))
+
+    def without_flat(self, dy: Array) -> Array:
+        return self._centred(dy, self.penalty_y)
+
+    def _centred(self, v: Array, penalty: Penalty) -> Array:
+        """v with unpenalised coefficients that sum to zero over the classes."""
+        if penalty.covers_all:
+            return v
+        free = self.table(penalty.free_part(v))
+        return self.vector(self.table(v) - _sums(free) / self.outputs)
+
     def prepare(self, margins: Array) -> Array:
         """exp(m_k - max m), which never overflows."""
         table = self.table(margins)
         xp = array_namespace(table)
-        return self.vector(xp.exp(table - _row(xp.max, table)))
+        return self.vector(xp.exp(table - xp.max(table, axis=1, keepdims=True)))
 
     def losses(self, margins: Array, shared: Array) -> Array:
         """log1p of the others' exponentials where the target's is the largest, so that small losses are exact."""
         m, e, t = self.table(margins), self.table(shared), self.table(self.target)
         xp = array_namespace(m)
-        others, own = xp.sum((1.0 - t) * e, axis=1), xp.sum(t * e, axis=1)
-        behind = xp.max(m, axis=1) - xp.sum(t * m, axis=1)
+        others, own, of_target = (_sums(table)[:, 0] for table in ((1.0 - t) * e, t * e, t * m))
+        behind = xp.max(m, axis=1) - of_target
         return xp.where(own >= 1.0, xp.log1p(others), behind + xp.log(own + others))
 
     def slopes(self, margins: Array, shared: Array) -> Array:
         """p_k, and for the target minus the sum of the others: p - 1 would lose what is left of a small loss."""
         e, t = self.table(shared), self.table(self.target)
-        xp = array_namespace(e)
         others = (1.0 - t) * e
-        left = _row(xp.sum, others)
-        return self.vector((others - t * left) / (left + _row(xp.sum, t * e)))
+        left = _sums(others)
+        return self.vector((others - t * left) / (left + _sums(t * e)))
 
     def bending(self, margins: Array, shared: Array) -> Bending:
         return _SoftmaxBending(self.table(shared), self.weights)
 
     def bending_from_afar(self, margins: Array, slopes: Array, near: Bending) -> Bending | None:
-        """Parabolas that bend alike in all directions; with two classes they are those of the logistic loss."""
-        assert isinstance(near, _SoftmaxBending)
-        m, s, t = self.table(margins), self.table(slopes), self.table(self.target)
-        xp = array_namespace(m)
-        centred = m - _row(xp.mean, m)
-        change = s + t - 1.0 / self.outputs
-        size = xp.max(xp.abs(centred), axis=1)
-        far, one = size > 1.0, xp.ones_like(size)
-        unit = xp.where(far, size, one)
-        scaled = centred / unit[:, None]
-        chord = xp.sum(change * scaled, axis=1) / (unit * xp.where(far, xp.sum(scaled * scaled, axis=1), one))
-        return near.with_chord(xp.where(far, self.weights * chord, 0.0 * one))
+        return _PairedBending(self.table(margins), self.table(slopes + self.target), self.weights)
 
     def is_in_dual_domain(self, change: Array, near: Bending) -> bool:
         """Whether q = p + ℓ''u has no negative entry: then KL(q, p) <= χ²(q, p) = <u, ℓ''u>."""
         assert isinstance(near, _SoftmaxBending)
-        return bool(array_namespace(change).all(near.deviation(self.table(change)) >= -1.0))
+        return bool(array_namespace(change).all(near.deviation(change) >= -1.0))
 
     def move_size(self, change: Array) -> float:
         """The largest spread of a sample's changes: the third derivative along u is at most that times the second."""
@@ -148,7 +150,7 @@ class Softmax(LinearModel):
     def pinned(self, hess_yy: Array) -> Array:
         """Plus a multiple of 11ᵀ for every column of y without a penalty, along which f does not change.
 
-        No gradient has a part there, so that no step gets one, and the matrix can be inverted.
+        No gradient has a part there, so nothing but rounding gives a step one, and the matrix can be inverted.
         """
         if self.penalty_y.covers_all:
             return hess_yy
@@ -161,57 +163,46 @@ class Softmax(LinearModel):
 
     def _against_target(self, change: Array) -> Array:
         table, t = self.table(change), self.table(self.target)
-        return table - _row(array_namespace(table).sum, t * table)
+        return table - _sums(t * table)
 
     def _with_targets(self, slack: Array) -> Array:
         table, t = self.table(slack), self.table(self.target)
-        return table + _row(array_namespace(table).sum, t * table)
+        return table + _sums(t * table)
 
 
 class _SoftmaxBending(Bending):
-    """w(diag(p) - ppᵀ) for every sample, plus c(I - 11ᵀ/K) where there are chords c.
+    """w(diag(p) - ppᵀ) for every sample.
 
     Everything is computed from the others of the likeliest class d, since 1 - p_d cancels where p_d is nearly one.
     """
 
-    __slots__ = ("_chord", "_likeliest", "_others", "_p", "_w")
+    __slots__ = ("_likeliest", "_ones", "_others", "_p", "_root_w", "_wp")
 
     def __init__(self, exponentials: Array, weights: Array):
         xp = array_namespace(exponentials)
-        classes = exponentials.shape[1]
+        rows, classes = exponentials.shape
         places = xp.arange(classes, device=device(exponentials))
-        likeliest = xp.argmax(exponentials, axis=1)[:, None] == places[None, :]
-        self._likeliest = xp.astype(likeliest, exponentials.dtype)
-        self._p = exponentials / _row(xp.sum, exponentials)
-        self._others = xp.where(likeliest, 0.0 * self._p, self._p)
-        self._w = weights[:, None]
-        self._chord: Array | None = None
-        left = xp.where(likeliest, _row(xp.sum, self._others), 1.0 - self._p)
-        super().__init__(xp.reshape(self._w * self._p * left, (-1,)))
+        likeliest = xp.argmax(exponentials, axis=1)
+        is_likeliest = likeliest[:, None] == places[None, :]
+        self._likeliest = likeliest + classes * xp.arange(rows, device=device(exponentials))
+        self._ones = xp.ones((classes, 1), dtype=exponentials.dtype, device=device(exponentials))
+        self._p = exponentials / (exponentials @ self._ones)
+        self._others = xp.where(is_likeliest, 0.0 * self._p, self._p)
+        self._wp, self._root_w = weights[:, None] * self._p, weights[:, None] ** 0.5
+        left = xp.where(is_likeliest, self._others @ self._ones, 1.0 - self._p)
+        super().__init__(reshaped(self._wp * left, (-1,)))
 
-    def with_chord(self, chord: Array) -> _SoftmaxBending:
-        """The same with a chord for every sample."""
-        twin = copy(self)
-        twin._chord = chord[:, None]
-        classes = self._p.shape[1]
-        xp = array_namespace(chord)
-        own = xp.broadcast_to((1.0 - 1.0 / classes) * twin._chord, self._p.shape)
-        twin.diagonal = self.diagonal + xp.reshape(own, (-1,))
-        return twin
-
-    def deviation(self, table: Array) -> Array:
-        """u_k - Σ p_l u_l for every sample."""
-        xp = array_namespace(table)
-        from_likeliest = table - _row(xp.sum, self._likeliest * table)
-        return from_likeliest - _row(xp.sum, self._others * from_likeliest)
+    def deviation(self, v: Array) -> Array:
+        """u_k - Σ p_l u_l for every sample, a row each."""
+        likeliest = v[self._likeliest] if type(v) is np.ndarray else array_namespace(v).take(v, self._likeliest, axis=0)
+        change = reshaped(v, self._p.shape) - likeliest[:, None]
+        change -= (self._others * change) @ self._ones
+        return change
 
     def times(self, v: Array) -> Array:
-        xp = array_namespace(v)
-        table = xp.reshape(v, self._p.shape)
-        bent = self._w * self._p * self.deviation(table)
-        if self._chord is not None:
-            bent = bent + self._chord * (table - _row(xp.mean, table))
-        return xp.reshape(bent, (-1,))
+        bent = self.deviation(v)
+        bent *= self._wp
+        return reshaped(bent, (-1,))
 
     def gram(self, design: Any) -> Array:
         """A block for every pair of classes, of which those on the diagonal are computed on their own."""
@@ -219,21 +210,67 @@ class _SoftmaxBending(Bending):
         products: Any = 0.0
         for piece in pieces(design.shape[0]):
             rows = design[piece].toarray() if scipy.sparse.issparse(design) else design[piece, :]
-            weighted = self._w[piece, :] ** 0.5 * self._p[piece, :]
+            weighted = self._root_w[piece, :] * self._p[piece, :]
             flat = xp.reshape(rows[:, :, None] * weighted[:, None, :], (rows.shape[0], columns * classes))
             products = products - flat.T @ flat
         blocks = xp.reshape(products, (columns, classes, columns, classes))
-        if self._chord is not None:
-            blocks = blocks - weighted_gram(design, self._chord[:, 0])[:, None, :, None] / classes
         own = xp.reshape(self.diagonal, self._p.shape)
         for k in range(classes):
             blocks[:, k, :, k] = weighted_gram(design, own[:, k])
         return xp.reshape(blocks, (columns * classes,) * 2)
 
 
-def _row(reduce: Any, table: Array) -> Array:
-    """A column of what a reduction makes of every row."""
-    return reduce(table, axis=1, keepdims=True)
+class _PairedBending(Bending):
+    """Σ c_kl (e_k - e_l)(e_k - e_l)ᵀ over all pairs of classes, for every sample.
+
+    c_kl = w p_k p_l is the second derivative. Where two margins are more than one apart, c_kl is at least
+    w(p_k - p_l)/(m_k - m_l)/K: with that for all pairs, the product with the margins is w(p - 1/K), which is how the
+    slopes differ from those at zero. With two classes this is the parabola of the logistic loss.
+    """
+
+    __slots__ = ("_margins", "_p", "_w")
+
+    def __init__(self, margins: Array, probabilities: Array, weights: Array):
+        self._margins, self._p, self._w = margins, probabilities, weights[:, None]
+        super().__init__(self._by_class(lambda k: array_namespace(margins).sum(self._pairs(k), axis=1)))
+
+    def _by_class(self, compute: Callable[[int], Array]) -> Array:
+        xp, classes = array_namespace(self._p), self._p.shape[1]
+        return xp.reshape(xp.stack([compute(k) for k in range(classes)], axis=1), (-1,))
+
+    def _pairs(self, k: int) -> Array:
+        """c_kl for all l, zero for k itself."""
+        xp, m, p = array_namespace(self._p), self._margins, self._p
+        apart = m[:, k, None] - m
+        far = xp.abs(apart) > 1.0
+        chord = (p[:, k, None] - p) / xp.where(far, p.shape[1] * apart, xp.ones_like(apart))
+        near = p[:, k, None] * p
+        pairs = self._w * xp.where(far, xp.maximum(near, chord), near)
+        pairs[:, k] = 0.0
+        return pairs
+
+    def times(self, v: Array) -> Array:
+        xp = array_namespace(v)
+        table = xp.reshape(v, self._p.shape)
+        return self._by_class(lambda k: xp.sum(self._pairs(k) * (table[:, k, None] - table), axis=1))
+
+    def gram(self, design: Any) -> Array:
+        xp, classes, columns = array_namespace(self._p), self._p.shape[1], design.shape[1]
+        blocks = xp.zeros((columns, classes, columns, classes), dtype=self._p.dtype, device=device(self._p))
+        own = xp.reshape(self.diagonal, self._p.shape)
+        for k in range(classes):
+            pairs = self._pairs(k)
+            for other in range(classes):
+                weights = own[:, k] if other == k else pairs[:, other]
+                block = weighted_gram(design, weights)
+                blocks[:, k, :, other] = block if other == k else -block
+        return xp.reshape(blocks, (columns * classes,) * 2)
+
+
+def _sums(table: Array) -> Array:
+    """The sum of every row, as a column; by a product, since reductions of short rows are slow."""
+    ones = array_namespace(table).ones((table.shape[1], 1), dtype=table.dtype, device=device(table))
+    return table @ ones
 
 
 def _checked_labels(target: Any, classes: int | None) -> Array:
