@@ -133,7 +133,8 @@ def main() -> None:
     arguments = parser.parse_args()
     print_machine("scikit-learn", "liblinear-official", "cyanure", "glum")
     print(
-        f"seconds to (f - f*)/(f(0) - f*) <= {GAP:g}, medians of {arguments.repeats} runs in turns; > : not reached\n"
+        f"{arguments.clock} seconds to (f - f*)/(f(0) - f*) <= {GAP:g}, medians of {arguments.repeats} runs in turns; "
+        "> : not reached\n"
     )
     print("| data | fit, sparse | fit, frame | minimize | best peer's time / fit's | peers |")
     print(f"|{'---|' * 6}")
