@@ -14,9 +14,8 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parent / "two_block_glm"))
 from benchmark_utils import clicks, real
-from report import print_machine
-
 from minmin.estimators import BlockLogisticRegression, BlockLogisticRegressionCV
+from report import print_machine
 
 GRIDS = {
     "first": (np.geomspace(2e-3, 2e-6, 5), np.geomspace(2e-7, 2e-9, 4)),
@@ -63,8 +62,8 @@ def main() -> None:
     parser.add_argument("--tol", type=float, default=1e-6)
     arguments = parser.parse_args()
     print_machine("scikit-learn")
-    print(f"one thread; f - f* <= {arguments.tol:g} proved for every fit; seconds include splitting, scoring and checks\n")
-    print("| data | passes of the path | of the hardest cold fit | ratio | seconds of the path | hardest cold fit | ratio |")
+    print(f"one thread; f - f* <= {arguments.tol:g} proved each time; seconds include splitting, scoring and checks\n")
+    print("| data | passes: path | hardest cold fit | ratio | seconds: path | hardest cold fit | ratio |")
     print(f"|{'---|' * 7}")
     with threadpool_limits(limits=1):
         for name in arguments.data:

@@ -11,6 +11,8 @@ import pytest
 import scipy.sparse
 from cases import MODELS, case, objective
 from glum import GeneralizedLinearRegressor
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
 BLOCKS = {"few": [0, 3], "many": [1, 2, 4, 5]}
@@ -126,3 +128,24 @@ def test_the_intercept_is_not_penalised(family):
     mean = sample.y.mean()
     expected = {"logistic": lambda m: 1.0 / (1.0 + np.exp(-m)), "squared": lambda m: m, "poisson": np.exp}[family]
     np.testing.assert_allclose(expected(np.ravel(plain.intercept_)[0]), mean, rtol=1e-2)
+
+
+@given(
+    family=st.sampled_from(sorted(MODELS)),
+    owners=st.lists(st.integers(0, 2), min_size=6, max_size=6),
+    order=st.permutations(range(6)),
+    cheap=st.sampled_from([None, ()]),
+    sparse=st.booleans(),
+)
+def test_neither_names_nor_order_nor_storage_of_columns_matter(family, owners, order, cheap, sparse):
+    """Blocks that share a penalty are one block, and coefficients go with their columns."""
+    sample = case(family, n=60)
+    order = np.array(order)
+    whole = MODELS[family](alpha=1e-2, tol=1e-10).fit(sample.X, sample.y)
+    blocks = {f"b{k}": np.equal(owners, k) for k in set(owners)}
+    parts = MODELS[family](blocks, alpha=1e-2, cheap=cheap, tol=1e-10)
+    X = sample.X[:, order]
+    parts.fit(scipy.sparse.csr_array(X) if sparse else X, sample.y)
+    assert parts.result_.certified
+    difference = np.linalg.norm(np.ravel(parts.coef_) - np.ravel(whole.coef_)[order])
+    assert difference <= 2.0 * np.sqrt(2.0 * 1e-10 / 1e-2)

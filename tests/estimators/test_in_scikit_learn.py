@@ -1,5 +1,10 @@
 """Pipelines, searches, column transformers, metadata routing."""
 
+import doctest
+import importlib
+import subprocess
+import sys
+
 import numpy as np
 import pandas
 import pytest
@@ -80,3 +85,27 @@ def test_the_package_imports_scikit_learn_only_where_it_is_asked_for():
     assert minmin.estimators is estimators
     with pytest.raises(AttributeError, match="no attribute 'estimator'"):
         _ = minmin.estimator
+
+
+WITHOUT = """
+import sys
+import minmin
+
+assert "sklearn" not in sys.modules, "import minmin imports scikit-learn"
+sys.modules["sklearn"] = None
+from minmin import *
+minmin.estimators
+"""
+
+
+def test_without_scikit_learn_only_the_estimators_are_missing():
+    run = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, timeout=120)
+    words = "ImportError: minmin.estimators needs scikit-learn: pip install 'minmin[sklearn]'"
+    assert run.stderr.splitlines()[-1] == words
+
+
+@pytest.mark.parametrize("module", ["logistic", "poisson", "ridge"])
+def test_examples_in_docstrings(module):
+    outcome = doctest.testmod(importlib.import_module(f"minmin.estimators.{module}"))
+    assert outcome.attempted > 0
+    assert outcome.failed == 0

@@ -77,6 +77,10 @@ CASES = {
     "penalties as text": (lambda: glm(alpha_x=["a", "b"]), r"alpha_x holds <U1"),
     "classes that are not whole": (lambda: softmax([0, 1, 1.5, 2]), r"target\[2\] = 1.5: .*whole numbers, 0, 1, 2"),
     "a class out of range": (lambda: softmax([0, 1, 2, 3], 3), r"target\[3\] = 3: .*whole numbers, 0 to 2"),
+    "years for classes": (
+        lambda: softmax([2023, 2024, 2025, 2025]),
+        r"2025 among 4 samples.*number the classes from 0",
+    ),
     "a negative class": (lambda: softmax([0, -1, 1, 1]), r"target\[1\] = -1"),
     "classes as text": (lambda: softmax(list("abcd")), r"target holds <U1"),
     "a NaN class": (lambda: softmax([0, 1, np.nan, 1]), r"target holds nan at index 2"),

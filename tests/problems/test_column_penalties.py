@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import minmin
 from minmin.checkpoint import fingerprint
-from minmin.methods import ReducedNewton
+from minmin.methods import ReducedNewton, y_system
 from minmin.problems import GLM
 from minmin.problems.losses import LOSSES
 from reference import glm_minimum, random_columns_glm, random_glm, with_penalties
@@ -85,6 +85,28 @@ def test_columns_of_y_without_a_penalty_are_certified_beside_others(loss, seed):
     assert r.success
     assert r.certified
     assert -1e-12 * (1 + abs(minimum)) <= r.fun - minimum <= r.gap_bound + 1e-12 * (1 + abs(minimum))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_an_intercept_beside_a_large_y_is_certified(loss, monkeypatch):
+    """There y is eliminated by conjugate gradients, and only its unpenalised columns by a factorisation."""
+    monkeypatch.setattr(y_system, "DENSE_UP_TO", 0)
+    rng = np.random.default_rng(4)
+    for case in range(10):
+        problem = random_columns_glm(rng, loss, sparse=bool(case % 2), free_y=False)
+        Y = np.c_[problem.Y, np.ones(60)]
+        problem = GLM(problem.X, Y, problem.target, loss, alpha_x=problem.alpha_x, alpha_y=np.r_[problem.alpha_y, 0.0])
+        values = []
+
+        def note(record, problem=problem, values=values):
+            values.append((record.value, record.gap_bound))
+
+        r = minmin.minimize(problem, tol=1e-9, callback=note)
+        assert r.success
+        assert r.certified
+        assert r.calls.get("hess_yy", 0) == 0
+        _, minimum = glm_minimum(problem)
+        assert all(value - minimum <= bound + 1e-12 * (1 + abs(minimum)) for value, bound in values)
 
 
 def test_an_intercept_is_certified_for_every_loss_in_either_precision():

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 
 import minmin
+from minmin.methods import y_system
 from minmin.methods.y_system import YSystem
 from minmin.problems import GLM, Softmax
 from reference import random_softmax
@@ -124,6 +125,18 @@ def test_the_bound_holds_in_every_step_and_is_reached_in_either_precision():
         assert r.success
         assert r.certified
         assert r.x.dtype == dtype
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_a_large_y_is_certified_too(free, monkeypatch):
+    monkeypatch.setattr(y_system, "DENSE_UP_TO", 0)
+    rng = np.random.default_rng(0)
+    for case in range(10):
+        problem = random_softmax(rng, sparse=bool(case % 2), free_y=free)
+        r = minmin.minimize(problem, tol=1e-9)
+        assert r.success
+        assert r.certified
+        assert r.calls.get("hess_yy", 0) == 0
 
 
 def sets():

@@ -12,15 +12,13 @@ import scipy.sparse
 
 from minmin.errors import InputError, near_names
 from minmin.estimators.blocks import Blocks, Columns
+from minmin.methods.y_system import DENSE_UP_TO
 
 _Vector = np.ndarray[Any, Any]
 
 _WORTH = 128
 """Columns are cheap where YᵀY has at most so many multiplications for every one in a product with the data: a Newton
 step takes ten to thirty such products, and BLAS is several times as fast as a sparse one."""
-_FACTORISED = 1000
-"""So many coefficients the method factorises. Those without a penalty are cheap up to here, since only then their part
-of a bound is proved."""
 _FULL = 0.9
 """A column of a sparse matrix is full if so much of it is stored."""
 _SPARSE_BELOW = 0.125
@@ -79,10 +77,6 @@ class Design:
             y[..., -1] = intercept
         return x, y
 
-    def margins(self, x: _Vector, y: _Vector) -> _Vector:
-        found: _Vector = self.X @ x.T + self.Y @ y.T
-        return found
-
 
 def split_design(
     matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], cheap: Any, fit_intercept: bool, outputs: int = 1
@@ -125,16 +119,19 @@ def _named_blocks(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
 def _paying_columns(
     matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whole blocks, smallest first, those without a penalty before all others; then full columns of the rest."""
+    """Whole blocks, smallest first; or, if none pays, full columns.
+
+    Blocks without a penalty come before all others, up to as many coefficients as the method factorises, whatever that
+    costs: only in Y, and factorised, their part of a bound is proved.
+    """
     rows, features = matrix.shape
     sparse = scipy.sparse.issparse(matrix)
-    counts = np.bincount(matrix.indices, minlength=features) if sparse else np.full(features, rows)
-    stored = int(counts.sum()) + intercept * rows
+    stored = (matrix.nnz if sparse else rows * features) + intercept * rows
     chosen = np.zeros(features, dtype=bool)
 
     def take(columns: Columns, worth: float) -> None:
         width = int(chosen.sum()) + len(columns) + intercept
-        if outputs * width <= _FACTORISED and outputs * rows * width**2 <= worth * stored:
+        if outputs * width <= DENSE_UP_TO and outputs * rows * width**2 <= worth * stored:
             chosen[columns] = True
 
     by_size = sorted(blocks, key=lambda name: len(blocks[name]))
@@ -144,11 +141,8 @@ def _paying_columns(
     for name in by_size:
         if not chosen[blocks[name][0]]:
             take(blocks[name], _WORTH)
-    if sparse:
-        for name in by_size:
-            if not chosen[blocks[name][0]]:
-                columns = blocks[name]
-                take(columns[counts[columns] >= _FULL * rows], _WORTH)
+    if sparse and not chosen.any():
+        take(np.flatnonzero(np.bincount(matrix.indices, minlength=features) >= _FULL * rows), _WORTH)
     return chosen
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -52,8 +53,8 @@ class Logistic(ClassifierMixin, BlockModel):
         if not counts.all():
             missing = self.classes_[counts == 0].tolist()[0]
             raise InputError(
-                f"{where}: class {missing!r} has no sample of positive weight; leave that class out, or use a "
-                "splitter that keeps the classes together"
+                f"{where}: class {missing!r} has no sample of positive weight; leave that class out, or split "
+                "so that every part has it"
             )
 
     @property
@@ -162,8 +163,6 @@ class Poisson(RegressorMixin, BlockModel):
         -------
         float
         """
-        from sklearn.metrics import d2_tweedie_score
-
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
     def __sklearn_tags__(self) -> Any:

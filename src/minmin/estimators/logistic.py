@@ -27,7 +27,7 @@ class BlockLogisticRegression(Logistic, SingleFit):
         scikit-learn's C is 1/(n·alpha) for n samples.
     cheap : name or list of names of blocks, optional
         The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones, and full columns of sparse data.
+        is expected to pay: small ones and, where there are none, full columns of sparse data.
     fit_intercept : bool
     class_weight : dict or "balanced", optional
         As in scikit-learn.
@@ -124,7 +124,7 @@ class BlockLogisticRegressionCV(Logistic, PathFit):
         As in scikit-learn. Without it, minus the mean loss of the samples held out.
     cheap : name or list of names of blocks, optional
         The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones, and full columns of sparse data.
+        is expected to pay: small ones and, where there are none, full columns of sparse data.
     fit_intercept : bool
     class_weight : dict or "balanced", optional
         As in scikit-learn.

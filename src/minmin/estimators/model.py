@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -40,7 +40,7 @@ class Sample(NamedTuple):
         return Sample(None, self.target[chosen], weights, self.blocks)
 
 
-class BlockModel(BaseEstimator):
+class BlockModel(BaseEstimator, ABC):
     """A linear model with a penalty per block; a family says what the target is and what to predict.
 
     Shapes: n samples, d features; ``coef_`` is (d,) for a regression, (1, d) for two classes, (k, d) for k > 2.

@@ -25,7 +25,7 @@ class BlockPoissonRegressor(Poisson, SingleFit):
         scikit-learn's PoissonRegressor has the same scale.
     cheap : name or list of names of blocks, optional
         The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones, and full columns of sparse data.
+        is expected to pay: small ones and, where there are none, full columns of sparse data.
     fit_intercept : bool
     tol : float
         A fit ends when f - f* <= tol is proved, f being what it minimises.
@@ -62,7 +62,7 @@ class BlockPoissonRegressor(Poisson, SingleFit):
     >>> X = np.random.default_rng(0).standard_normal((50, 3))
     >>> counts = np.random.default_rng(1).poisson(np.exp(X[:, 0]))
     >>> model = minmin.estimators.BlockPoissonRegressor([[0]], alpha=(0.0, 1e-2)).fit(X, counts)
-    >>> model.predict(X).min() > 0.0
+    >>> bool(model.predict(X).min() > 0.0)
     True
     """
 
@@ -94,7 +94,7 @@ class BlockPoissonRegressorCV(Poisson, PathFit):
         As in scikit-learn. Without it, minus the mean loss of the samples held out.
     cheap : name or list of names of blocks, optional
         The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones, and full columns of sparse data.
+        is expected to pay: small ones and, where there are none, full columns of sparse data.
     fit_intercept : bool
     tol : float
         A fit ends when f - f* <= tol is proved, f being what it minimises.

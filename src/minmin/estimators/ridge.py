@@ -25,7 +25,7 @@ class BlockRidge(Gaussian, SingleFit):
         scikit-learn's is n times this for n samples.
     cheap : name or list of names of blocks, optional
         The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones, and full columns of sparse data.
+        is expected to pay: small ones and, where there are none, full columns of sparse data.
     fit_intercept : bool
     tol : float
         A fit ends when f - f* <= tol is proved, f being what it minimises.
@@ -95,7 +95,7 @@ class BlockRidgeCV(Gaussian, PathFit):
         As in scikit-learn. Without it, minus the mean loss of the samples held out.
     cheap : name or list of names of blocks, optional
         The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones, and full columns of sparse data.
+        is expected to pay: small ones and, where there are none, full columns of sparse data.
     fit_intercept : bool
     tol : float
         A fit ends when f - f* <= tol is proved, f being what it minimises.

@@ -108,8 +108,8 @@ class ReducedNewton(Method):
     ∇F and one for the preconditioner.
 
     Guarantee: superlinear convergence near a minimum where the Hessian is positive definite. The bound is the duality
-    gap for a GLM, which the data alone prove, else by strong convexity. Where neither can be had it is estimated.
-    Where a step shows a direction in which f falls for ever, :class:`minmin.NoMinimumError` is raised.
+    gap for a GLM or a Softmax, which the data alone prove, else by strong convexity. Where neither can be had it is
+    estimated. Where a step shows a direction in which f falls for ever, :class:`minmin.NoMinimumError` is raised.
 
     Reference: Dembo, Eisenstat and Steihaug, "Inexact Newton methods" (1982).
     """

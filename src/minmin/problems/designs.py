@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace, device, is_numpy_array
 from scipy.linalg import get_blas_funcs
 
 from minmin.errors import InputError
@@ -70,6 +70,14 @@ def checked_column(values: Any, name: str, rows: int, model: Array) -> Array:
 
 def stored_arrays(design: Any) -> tuple[Any, ...]:
     return (design.data, design.indices, design.indptr) if scipy.sparse.issparse(design) else (design,)
+
+
+def some_columns(design: Any, columns: Matrix) -> Any:
+    """The design of these columns alone."""
+    if scipy.sparse.issparse(design) or is_numpy_array(design):
+        return design[:, columns]
+    xp = array_namespace(design)
+    return xp.take(design, xp.asarray(columns, device=device(design)), axis=1)
 
 
 def design_like(design: Any, model: Array, name: str) -> Any:

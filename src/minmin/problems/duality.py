@@ -39,7 +39,9 @@ def duality_certificate(evaluation: LinearEvaluation, y_root: Array | None) -> C
     A column without a penalty demands that its part of Xᵀθ or Yᵀθ is zero. Of y only rounding errors g are left, and
     a further step -H_yy⁻¹g takes them off: with δ = |K·g| it adds at most δ to |√h u| and |√h X|δ to Xᵀθ, and what
     it leaves in the penalised columns of y, BH_yy⁻¹g, is paid for by that: |√h Y H_yy⁻¹g|² + |BH_yy⁻¹g|² in B⁻¹ is δ².
-    Without such a K, or with a column of x that has no penalty, there is no bound.
+    Where H_yy was not factorised, such a step is taken in the unpenalised columns of y alone, with a K of their own: it
+    adds at most |√h Y|δ to what is left in the others. Without a K, or with an unpenalised column of x, there is no
+    bound.
     """
     p, ahead = evaluation.problem, evaluation.ahead
     assert ahead is not None
@@ -54,8 +56,15 @@ def duality_certificate(evaluation: LinearEvaluation, y_root: Array | None) -> C
             in_y = 0.5 * square(p.penalty_y.dual_norm(abs(grad_y) + noise))
             least_in_y = 0.5 * square(p.penalty_y.dual_norm(noise))
         else:
-            left, least_left = _left_in_y(y_root, grad_y, noise)
             in_y = least_in_y = 2.0 * dot(noise, rounding.y_sizes)  # y itself is rounded
+            if y_root is not None:
+                left, least_left = _left_in_y(y_root, grad_y, noise)
+            else:
+                root, free = p.free_y_root(evaluation)
+                left, least_left = _left_in_y(root, free(grad_y), free(noise))
+                size_y = p.penalty_y.dual_norm(rounding.y_spread)
+                in_y += 0.5 * square(p.penalty_y.dual_norm(abs(grad_y) + noise) + size_y * left)
+                least_in_y += 0.5 * square(p.penalty_y.dual_norm(noise) + size_y * least_left)
     in_x = least_in_x = math.inf
     if p.penalty_x.covers_all:
         noise_x, size_x = rounding.in_x_over_alpha()

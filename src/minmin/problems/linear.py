@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Any, Self
 
@@ -25,12 +25,13 @@ from minmin.problems.designs import (
     plain,
     row_squares,
     row_sums,
+    some_columns,
     squared_entries,
     stored_arrays,
     vector_model,
 )
 from minmin.problems.duality import Ahead, duality_certificate
-from minmin.problems.penalties import checked_penalty
+from minmin.problems.penalties import Penalty, checked_penalty
 from minmin.problems.spectrum import (
     EXACT_UP_TO,
     EXPENSIVE,
@@ -42,6 +43,9 @@ from minmin.problems.spectrum import (
     squared_norm,
 )
 from minmin.space import Array, dot, largest, like, machine_eps, norm, reshaped, same_kind, to_numpy
+
+_OF_DATA_ALONE = ("X squared", "Y squared", "row squares")
+"""What is found once and does not depend on the penalties."""
 
 
 class LinearModel(KnownProblem):
@@ -131,9 +135,9 @@ class LinearModel(KnownProblem):
     def falls(self, change: Array, slack: Array) -> bool:
         """Whether some sample's loss falls for ever, where none rises."""
 
-    def pinned(self, hess_yy: Array) -> Array:
-        """H_yy, made invertible along directions in which f never changes."""
-        return hess_yy
+    def pinned(self, hessian: Array, penalty: Penalty) -> Array:
+        """The Hessian in columns with these penalties, made invertible along directions in which f never changes."""
+        return hessian
 
     def without_flat(self, dy: Array) -> Array:
         """A step in y without its part along those directions."""
@@ -221,6 +225,22 @@ class LinearModel(KnownProblem):
         if math.isinf(by_duality.bound) and (self._given is not None or self.min_curvature > 0.0):
             return super().certificate(evaluation, y_root)
         return by_duality
+
+    def free_y_root(self, evaluation: LinearEvaluation) -> tuple[Array | None, Callable[[Array], Array]]:
+        """A K with KᵀK = H⁻¹ of y's unpenalised columns alone, and what takes their part of a vector.
+
+        No K where there are too many, or all, or where they leave a direction without curvature.
+        """
+        if self.penalty_y.is_one_number:
+            return None, lambda v: v
+        places = self.penalty_y.free_columns()
+        if places.size > _FEW:
+            return None, lambda v: v
+        where = array_namespace(self.target).asarray(places, device=device(self.target))
+        columns = places[:: self.outputs] // self.outputs
+        design = self._once("free columns of Y", lambda: some_columns(self.Y, columns))
+        root = inverse_root(self.pinned(evaluation.bending.gram(design), Penalty(0.0)))
+        return root if is_whole(root) else None, lambda v: array_namespace(v).take(v, where, axis=0)
 
     def counting(self, change: Array) -> Array:
         """A change of all margins with zeros for samples of no weight."""
@@ -453,7 +473,7 @@ class LinearEvaluation(Evaluation):
         self._tally.add("hess_yy")
         p = self.problem
         identity = array_namespace(self.y).eye(p.d_y, dtype=self.y.dtype, device=device(self.y))
-        return p.pinned(self.bending.gram(p.Y) + p.penalty_y.alpha * identity)
+        return p.pinned(self.bending.gram(p.Y) + p.penalty_y.alpha * identity, p.penalty_y)
 
     def hess_yy_product(self, dy: Array) -> Array:
         p = self.problem
@@ -543,9 +563,8 @@ class LinearEvaluation(Evaluation):
         return not p.rises(p.counting(image), slack)
 
 
-_OF_DATA_ALONE = ("X squared", "Y squared", "row squares")
-"""What is found once and does not depend on the penalties."""
-
+_FEW = 1000
+"""So many unpenalised coefficients of a larger y are eliminated for a bound."""
 _AGREEMENT = 1e3
 """A change of a margin of at most so many times eps times its terms is none, and a column that moves margins by so
 small a part of what another one does has no part in a direction."""

@@ -69,6 +69,10 @@ class Penalty:
         xp = array_namespace(self.alpha)
         return Penalty(xp.reshape(xp.broadcast_to(self.alpha[:, None], (self.alpha.shape[0], times)), (-1,)))
 
+    def free_columns(self) -> np.ndarray[Any, Any]:
+        """Where the unpenalised columns are, of penalties by columns."""
+        return np.flatnonzero(to_numpy(self.alpha) == 0.0)
+
     def like(self, model: Array) -> Penalty:
         """The same in the library, dtype and device of ``model``."""
         return self if self.is_one_number else Penalty(like(self.alpha, model))

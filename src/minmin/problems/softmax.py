@@ -70,8 +70,11 @@ class Softmax(LinearModel):
                 f"{self.outputs} class is too few; give classes=2 or more where other classes are possible"
             )
         vectors = self._take(X, Y, alpha_x, alpha_y, sample_weight, constants)
-        labels = checked_column(labels, "target", self.X.shape[0], np.zeros(0))
-        self.target = like(np.eye(self.outputs)[labels.astype(np.intp)].reshape(-1), vectors)
+        rows = self.X.shape[0]
+        labels = checked_column(labels, "target", rows, np.zeros(0)).astype(np.intp)
+        one_hot = np.zeros((rows, self.outputs))
+        one_hot[np.arange(rows), labels] = 1.0
+        self.target = like(one_hot.reshape(-1), vectors)
 
     @property
     def classes(self) -> int:
@@ -147,19 +150,19 @@ class Softmax(LinearModel):
     def falls(self, change: Array, slack: Array) -> bool:
         return bool(array_namespace(change).any(self._against_target(change) < -self._with_targets(slack)))
 
-    def pinned(self, hess_yy: Array) -> Array:
-        """Plus a multiple of 11ᵀ for every column of y without a penalty, along which f does not change.
+    def pinned(self, hessian: Array, penalty: Penalty) -> Array:
+        """Plus a multiple of 11ᵀ for every column without a penalty, along which f does not change.
 
         No gradient has a part there, so nothing but rounding gives a step one, and the matrix can be inverted.
         """
-        if self.penalty_y.covers_all:
-            return hess_yy
-        xp, K = array_namespace(hess_yy), self.outputs
-        columns = self.d_y // K
-        sizes = xp.mean(self.table(self.penalty_y.free_part(xp.linalg.diagonal(hess_yy))), axis=1)
-        identity = xp.eye(columns, dtype=sizes.dtype, device=device(sizes))
-        alike = xp.broadcast_to((identity * sizes / K)[:, None, :, None], (columns, K, columns, K))
-        return hess_yy + xp.reshape(alike, (self.d_y, self.d_y))
+        if penalty.covers_all:
+            return hessian
+        xp, K, size = array_namespace(hessian), self.outputs, hessian.shape[0]
+        columns = size // K
+        own = xp.mean(self.table(penalty.free_part(xp.linalg.diagonal(hessian))), axis=1)
+        identity = xp.eye(columns, dtype=own.dtype, device=device(own))
+        alike = xp.broadcast_to((identity * own / K)[:, None, :, None], (columns, K, columns, K))
+        return hessian + xp.reshape(alike, (size, size))
 
     def _against_target(self, change: Array) -> Array:
         table, t = self.table(change), self.table(self.target)
@@ -277,6 +280,11 @@ def _checked_labels(target: Any, classes: int | None) -> Array:
     """The targets as NumPy's numbers, all of them whole and within range."""
     labels = to_numpy(as_real(target, "target"))
     require_finite(labels, "target")
+    if classes is None and labels.size and labels.max() >= labels.size:
+        raise InputError(
+            f"target holds {labels.max():g} among {labels.size} samples, so some class has none; number the classes "
+            "from 0 on, or give classes="
+        )
     most = math.inf if classes is None else as_count(classes, "classes") - 1
     wrong = np.argwhere((labels < 0) | (labels > most) | (labels != np.floor(labels)))
     if wrong.size:
