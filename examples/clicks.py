@@ -31,6 +31,8 @@ from minmin.estimators import BlockLogisticRegressionCV
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 NUMERIC, HASHED = 13, 2**15
+MOST_EXCESS = 0.02
+"""Of the colours in the picture."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,10 @@ def words(question: Question, answer: Answer) -> Iterator[str]:
         f"{question.name}: {question.train_rows} rows to learn from, {question.test_rows} held out, {len(gains)} splits"
     )
     yield f"  held-out log-loss with two penalties {two:.4f}, with one {one:.4f}"
-    yield f"  gain {gains.mean():+.4f} ± {error:.4f} (standard error); better in {(gains > 0).sum()} of the splits"
+    yield (
+        f"  gain {gains.mean():+.4f} ± {error:.4f} (standard error, as if splits shared no rows), "
+        f"from {gains.min():+.4f} to {gains.max():+.4f}; better in {(gains > 0).sum()} splits"
+    )
     if gains.mean() > 2.0 * error:
         yield "  Two penalties beat one here."
     elif gains.mean() < -2.0 * error:
@@ -172,17 +177,19 @@ def draw(found: list[tuple[Question, Answer]], file: Path) -> None:
         single = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
         best_two, best_one = pairs[mean[: size**2].argmin()], pairs[single[mean[single].argmin()]]
         excess = mean[: size**2].reshape(size, size) - mean[single].min()
-        reach = max(1e-3, 2.0 * float(-excess.min()))
-        colours = axis.pcolormesh(
-            question.values, question.values, excess, norm=TwoSlopeNorm(0.0, -reach, reach), cmap="RdBu_r"
-        )
+        least = min(-1e-3, float(excess.min()))
+        colouring = TwoSlopeNorm(0.0, least, MOST_EXCESS)
+        colours = axis.pcolormesh(question.values, question.values, excess, norm=colouring, cmap="RdBu_r")
         axis.plot(question.values, question.values, color="#333333", lw=1.2, ls="--", label="one penalty for both")
         axis.plot(*best_one[::-1], "o", ms=10, mfc="white", mec="black", label="best single penalty")
         axis.plot(*best_two[::-1], "*", ms=15, mfc="#F0E442", mec="black", label="best pair")
         first, second = question.blocks
         axis.set(xscale="log", yscale="log", xlabel=f"penalty of the {second}", ylabel=f"penalty of the {first}")
-        axis.set_title(f"{question.name}\nbest single penalty: {mean[single].min():.4f}", fontsize=11)
-        figure.colorbar(colours, ax=axis, extend="max", label="held-out log-loss above the best single penalty's")
+        axis.set_title(f"{question.name}\nlog-loss of the best single penalty: {mean[single].min():.4f}", fontsize=11)
+        ticks = [least, least / 2, 0.0, MOST_EXCESS / 4, MOST_EXCESS / 2, MOST_EXCESS]
+        figure.colorbar(
+            colours, ax=axis, extend="max", ticks=ticks, format="%.4f", label="held-out log-loss above that"
+        )
     axis = panels[-1]
     for place, (_, answer) in enumerate(found):
         spread = np.linspace(-0.12, 0.12, len(answer.gains))
@@ -190,8 +197,8 @@ def draw(found: list[tuple[Question, Answer]], file: Path) -> None:
         axis.plot([place - 0.25, place + 0.25], [answer.gains.mean()] * 2, color="black", lw=2)
     axis.axhline(0.0, color="#888888", lw=1)
     axis.set_xticks(range(len(found)), [question.name.split(" ")[0] for question, _ in found])
-    axis.set(xlim=(-0.6, len(found) - 0.4), ylabel="log-loss of one penalty minus that of two")
-    axis.set_title("gain by split, mean as a bar\n(penalties chosen without the held-out rows)", fontsize=11)
+    axis.set(xlim=(-0.6, len(found) - 0.4), ylabel="log-loss, one penalty minus two")
+    axis.set_title("gain in every split;\nthe bar is the mean", fontsize=11)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(file, dpi=110)
 
