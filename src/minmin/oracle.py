@@ -501,8 +501,11 @@ class Problem(ABC):
         """Arrays, numbers and strings that tell this problem from others, for checkpoints."""
         return [self.d_x, self.d_y, repr(self._given)]
 
-    def meters(self) -> dict[str, Any]:
-        """What the history shall show beside calls, values and time: numbers, or tuples of them, by name."""
+    def meters(self, x: Vector | None = None) -> dict[str, Any]:
+        """What the history shall show beside calls, values and time: numbers, or tuples of them, by name.
+
+        Of the answer x; without one, the names are what matters.
+        """
         return {}
 
     def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:

@@ -35,10 +35,10 @@ def require_agreement(family, sample, model, coef, intercept, penalties=PENALTIE
     assert theirs >= least - 1e-15, "another answer lies below a proved lower bound"
     assert theirs - least <= others_gap, "the other package is not near its minimum"
     difference = np.sqrt(np.sum(penalties * np.square(np.ravel(model.coef_) - np.ravel(coef))))
-    assert difference <= np.sqrt(2 * model.gap_bound_) + np.sqrt(2 * (theirs - least)) + 1e-14
+    assert difference <= np.sqrt(2 * model.gap_bound_) + np.sqrt(2 * max(theirs - least, 0.0)) + 1e-14
 
 
-def scikit_learn(family, sample, penalties):
+def scikit_learn(family, sample, penalties, fit_intercept=True):
     """Columns over the roots of their penalties, so that one penalty of 1 is all of them."""
     roots = np.sqrt(penalties)
     X, n = sample.X / roots, sample.weights.sum()
@@ -48,7 +48,7 @@ def scikit_learn(family, sample, penalties):
         other = PoissonRegressor(alpha=1.0, solver="newton-cholesky", tol=1e-12, max_iter=1000)
     else:
         other = Ridge(alpha=n, solver="cholesky")
-    other.fit(X, sample.y, sample_weight=sample.weights)
+    other.set_params(fit_intercept=fit_intercept).fit(X, sample.y, sample_weight=sample.weights)
     return np.ravel(other.coef_) / roots, np.ravel(other.intercept_)[0]
 
 
@@ -67,6 +67,15 @@ def test_whatever_is_cheap_the_minimum_is_the_same(family, cheap):
     as_sparse = sample._replace(X=scipy.sparse.csc_array(sample.X))
     model = fitted(family, as_sparse, cheap=cheap)
     require_agreement(family, sample, model, *scikit_learn(family, sample, PENALTIES))
+
+
+@pytest.mark.parametrize("cheap", [None, (), "few"], ids=str)
+@pytest.mark.parametrize("family", MODELS)
+def test_without_an_intercept(family, cheap):
+    sample = case(family, seed=6)
+    model = fitted(family, sample, cheap=cheap, fit_intercept=False)
+    assert np.all(model.intercept_ == 0.0)
+    require_agreement(family, sample, model, *scikit_learn(family, sample, PENALTIES, fit_intercept=False))
 
 
 @pytest.mark.parametrize("family", MODELS)

@@ -80,6 +80,15 @@ def test_scoring_by_name_sees_the_samples_held_out():
     assert weighted.cv_results_["split0_test_score"][0] == pytest.approx(expected)
 
 
+def test_single_precision_along_a_path():
+    sample = case("squared")
+    loose = BlockRidgeCV(BLOCKS, alphas=2, tol=1e-3).fit(sample.X.astype(np.float32), sample.y)
+    assert loose.coef_.dtype == np.float32
+    tight = BlockRidgeCV(BLOCKS, alphas=2, tol=1e-12).fit(sample.X.astype(np.float32), sample.y)
+    assert tight.gap_bound_ <= 1e-12
+    np.testing.assert_allclose(tight.best_score_, loose.best_score_, rtol=1e-2)
+
+
 def test_groups_go_to_the_splitter():
     sample = case("squared")
     groups = np.arange(120) % 4

@@ -125,6 +125,19 @@ def test_a_fit_is_pickled_without_its_data(family):
     assert len(again.result_.history) == len(model.result_.history)
 
 
+@pytest.mark.parametrize("cheap", [None, ()], ids=str)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_one_column(fit_intercept, cheap):
+    X, y, _ = case("squared")
+    model = BlockRidge(alpha=0.0, fit_intercept=fit_intercept, cheap=cheap, tol=1e-12)
+    if cheap is None:
+        model.fit(X[:, :1], y)
+        design = np.column_stack([X[:, :1], np.ones(120)])[:, : 1 + fit_intercept]
+        np.testing.assert_allclose(model.coef_[0], np.linalg.lstsq(design, y)[0][0], rtol=1e-6)
+    else:
+        assert model.set_params(alpha=1.0).fit(X[:, :1], y).coef_.shape == (1,)
+
+
 def test_parameters_stay_as_they_were_given():
     blocks = {"a": [0, 1], "b": slice(2, 4)}
     model = BlockRidge(blocks, alpha={"a": 1.0, "b": 2.0, "rest": 0.0})

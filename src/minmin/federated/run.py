@@ -13,8 +13,9 @@ from minmin.errors import InputError, UnsupportedError, as_count, near_names
 from minmin.federated.baselines import FedAvg, FederatedReconstruction, LocalMethod, ProxSkip, Scaffold
 from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
-from minmin.federated.engines import ENGINES, Engine
-from minmin.federated.server import Federation, Policy
+from minmin.federated.engines import Engine
+from minmin.federated.opening import checked_policy, opened
+from minmin.federated.server import Federation
 from minmin.methods import Method, build
 from minmin.progress import Progress
 from minmin.result import Record, Result
@@ -33,7 +34,7 @@ def names() -> list[str]:
 
 
 def run(
-    clients: Sequence[Client],
+    clients: Sequence[Client] | int,
     method: str = "reduced-lbfgs",
     *,
     engine: str | Engine = "local",
@@ -47,6 +48,7 @@ def run(
     callback: Callable[[Record], Any] | None = None,
     progress: bool = False,
     checkpoint: Any = None,
+    evaluate_every: int = 0,
     **options: Any,
 ) -> Result:
     """Minimise Σ w_i f_i(x, y_i) over clients that share x and keep y_i to themselves.
@@ -57,12 +59,13 @@ def run(
 
     Parameters
     ----------
-    clients : sequence of Client
+    clients : sequence of Client, or int
+        How many there are, where they are elsewhere and ``engine`` reaches them.
     method : {"reduced-lbfgs", "bam", "fedrecon", "fedavg", "scaffold", "proxskip"}
         The first two as for :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` for clients that keep
         nothing. The others, to compare with, are in :mod:`minmin.federated.baselines`.
-    engine : {"local", "processes"} or Engine
-        How messages travel: by function calls, or as bytes to a process of every client's own.
+    engine : {"local", "processes", "flower"} or Engine
+        How messages travel: by function calls, as bytes to a process of every client's own, or by Flower's simulation.
     x0 : array, optional
         The start, zero where not given; the clients have their own y0.
     tol : float
@@ -82,6 +85,9 @@ def run(
         As for :func:`minmin.minimize`; the record's y is empty.
     checkpoint : path, optional
         The server's file, written after every round; a later run with the same clients goes on from it.
+    evaluate_every : int
+        Ask for the clients' metrics at the start and every so many rounds; never where 0. The history then has a
+        column a metric, with a number a client: the newest, NaN where a client has none.
     **options
         Go to the method.
 
@@ -92,14 +98,14 @@ def run(
         the columns ``bytes_up``, ``bytes_down`` and ``client_seconds`` as well, all cumulative.
     """
     clock = Clock()
-    holders = _checked(clients)
     if method not in names():
         raise UnsupportedError(f"method {method!r} does not run in a federation: {near_names(method, names())}")
     stops = Stops(tol, None, rounds, None, max_seconds)
-    policy = Policy(_checked_timeout(timeout), as_count(retries, "retries"))
-    opened = engine if isinstance(engine, Engine) else _engine(engine)(holders)
-    try:
-        federation = Federation(opened, len(holders), secrets.token_hex(8), policy, values=values)
+    policy = checked_policy(timeout, retries)
+    measure_every = as_count(evaluate_every, "evaluate_every")
+    with opened(clients, engine) as (reached, count):
+        name = secrets.token_hex(8)
+        federation = Federation(reached, count, name, policy, values=values, measure_every=measure_every)
         built = _built(method, federation, options)
         x, y = federation.start(x0, None)
         file = None
@@ -109,9 +115,6 @@ def run(
         shown = Progress(built.name) if progress else None
         result = Run(federation, built, "", stops, clock, callback, shown, file).go(x, y)
         return _completed(federation, result)
-    finally:
-        if not isinstance(engine, Engine):
-            opened.close()
 
 
 def _built(name: str, federation: Federation, options: dict[str, Any]) -> Method:
@@ -142,27 +145,3 @@ def _completed(federation: Federation, result: Result) -> Result:
         return replace(result, y=None, fun=fun, gap_bound=bound, certified=result.certified and math.isfinite(bound))
     except RunEnded:
         return replace(result, y=None, certified=False)
-
-
-def _checked(clients: Any) -> list[Client]:
-    if not hasattr(clients, "__iter__"):
-        raise InputError(f"clients must be a sequence of minmin.federated.Client, got {clients!r}")
-    holders = list(clients)
-    if not holders:
-        raise InputError("a federation needs at least one client")
-    for i, client in enumerate(holders):
-        if not isinstance(client, Client):
-            raise InputError(f"client {i} is a {type(client).__name__}; give minmin.federated.Client(problem, weight)")
-    return holders
-
-
-def _checked_timeout(timeout: Any) -> float | None:
-    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
-        raise InputError(f"timeout = {timeout!r} must be a positive number of seconds, or None to wait for ever")
-    return timeout
-
-
-def _engine(name: Any) -> type[Engine]:
-    if not isinstance(name, str) or name not in ENGINES:
-        raise InputError(f"unknown engine {name!r}: {near_names(name, ENGINES)}")
-    return ENGINES[name]

@@ -32,9 +32,9 @@ def duality_certificate(evaluation: LinearEvaluation, y_root: Array | None) -> C
     For every dual point θ, with losses ℓ_i of weight w_i and their conjugates ℓ_i*, and A = diag(α_x), B = diag(α_y),
     f(x, y) - f* <= Σ w_i [ℓ_i(m_i) + ℓ_i*(θ_i/w_i) - m_i θ_i/w_i] + ½|Xᵀθ + Ax|² in A⁻¹ + ½|Yᵀθ + By|² in B⁻¹
     (Fenchel and Young). θ_i = w_i (ℓ_i' + ℓ_i'' u_i) with u = Y·dy is the residual that the model has after the step
-    dy, so for a Newton step in y the last term all but vanishes. The first bracket is at most ℓ_i'' u_i² where
-    |u_i| <= 1, for each of our losses (:attr:`Loss.conjugate_radius`): so no logarithm is needed, and Xᵀθ is the
-    gradient that the step in x needs anyway.
+    dy, so for a Newton step in y the last term all but vanishes. The first bracket is at most <u_i, ℓ_i'' u_i> where
+    u_i is small enough (:meth:`LinearModel.is_in_dual_domain`): so no logarithm is needed, and Xᵀθ is the gradient
+    that the step in x needs anyway. h is the second derivative of the weighted mean loss.
 
     A column without a penalty demands that its part of Xᵀθ or Yᵀθ is zero. Of y only rounding errors g are left, and
     a further step -H_yy⁻¹g takes them off: with δ = |K·g| it adds at most δ to |√h u| and |√h X|δ to Xᵀθ, and what
@@ -70,7 +70,7 @@ def duality_certificate(evaluation: LinearEvaluation, y_root: Array | None) -> C
         noise_x, size_x = rounding.in_x_over_alpha()
         in_x = 0.5 * square(p.penalty_x.dual_norm(ahead.gradient) + noise_x + size_x * left)
         least_in_x = 0.5 * square(noise_x + size_x * least_left)
-    curved = math.sqrt(dot(evaluation.bending.times(ahead.image), ahead.image))
+    curved = math.sqrt(max(dot(evaluation.bending.times(ahead.image), ahead.image), 0.0))
     inside = p.is_in_dual_domain(ahead.image, evaluation.bending)
     bound = square(curved + left) + in_x + in_y
     floor = square(least_left) + least_in_x + least_in_y

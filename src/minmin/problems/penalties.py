@@ -18,7 +18,7 @@ class Penalty:
     Attributes
     ----------
     alpha : float or array
-        Of all columns, or of every one.
+        Of all columns, or of every one where they differ.
     least, most : float
         Over the columns.
     """
@@ -79,7 +79,10 @@ class Penalty:
 
 
 def checked_penalty(alpha: Any, name: str, columns: int, model: Array) -> Penalty:
-    """A user's penalty of a block with so many columns: a number, or an array of one a column."""
+    """A user's penalty of a block with so many columns: a number, or an array of one a column.
+
+    Where all are equal it is one number, which is a little cheaper.
+    """
     if getattr(alpha, "ndim", 0) == 0 and not isinstance(alpha, list | tuple):
         number = as_number(alpha, name)
         if not 0.0 <= number < math.inf:
@@ -95,4 +98,4 @@ def checked_penalty(alpha: Any, name: str, columns: int, model: Array) -> Penalt
     if (values < 0).any():
         wrong = int(np.flatnonzero(values < 0)[0])
         raise InputError(f"{name}[{wrong}] = {values[wrong]:g} must not be negative")
-    return Penalty(array)
+    return Penalty(float(values[0]) if (values == values[0]).all() else array)

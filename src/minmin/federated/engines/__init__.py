@@ -1,9 +1,10 @@
 """How messages reach clients and replies come back."""
 
 from minmin.federated.engines.base import Engine
+from minmin.federated.engines.flower import FlowerEngine
 from minmin.federated.engines.local import LocalEngine
 from minmin.federated.engines.processes import ProcessEngine
 
-__all__ = ["ENGINES", "Engine", "LocalEngine", "ProcessEngine"]
+__all__ = ["ENGINES", "Engine", "FlowerEngine", "LocalEngine", "ProcessEngine"]
 
-ENGINES: dict[str, type[Engine]] = {"local": LocalEngine, "processes": ProcessEngine}
+ENGINES: dict[str, type[Engine]] = {"flower": FlowerEngine, "local": LocalEngine, "processes": ProcessEngine}

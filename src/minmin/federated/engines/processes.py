@@ -8,15 +8,15 @@ import signal
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent import futures
-from copy import copy
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from minmin.errors import InputError
 from minmin.federated.client import Client
 from minmin.federated.engines.base import Engine
+from minmin.federated.engines.states import hand_back, kept_in
 from minmin.federated.messages import Message, MessageError, decode, encode
-from minmin.federated.store import FolderStore, MemoryStore
 
 _SPAWN = multiprocessing.get_context("spawn")
 _START_SECONDS = 60.0
@@ -39,10 +39,7 @@ class ProcessEngine(Engine):
     def __init__(self, clients: Sequence[Client]):
         self._folder = tempfile.TemporaryDirectory(prefix="minmin-clients-")
         self._originals = clients
-        self._clients = [copy(client) for client in clients]
-        for number, client in enumerate(self._clients):
-            if isinstance(client.store, MemoryStore):
-                client.store = FolderStore(f"{self._folder.name}/{number}")
+        self._clients = kept_in(Path(self._folder.name), clients)
         self._running: dict[int, _Running] = {}
         self._ready: set[int] = set()
         self._threads = futures.ThreadPoolExecutor(len(clients), "minmin-client")
@@ -72,11 +69,7 @@ class ProcessEngine(Engine):
     def close(self) -> None:
         self._stop(*self._running)
         self._threads.shutdown()
-        for original, client in zip(self._originals, self._clients, strict=True):
-            if client.store is not original.store and (run := client.store.newest()) is not None:
-                kept = client.store.load(run, client.y0)
-                assert kept is not None
-                original.store.save(run, kept)
+        hand_back(self._originals, self._clients)
         self._folder.cleanup()
 
     def _started(self, numbers: Iterable[int]) -> list[int]:

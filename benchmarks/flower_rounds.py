@@ -1,0 +1,95 @@
+"""Rounds and seconds to a relative gap of 1e-6 on Flower: a9a's rows over clients, by simulation or deployment.
+
+The relative gap is (f - f*)/(f(0) - f*). The same run in one process says which rounds they must be; Federated
+Reconstruction runs there too, with one and with five local steps, and its rounds are priced at the seconds of a round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minmin
+from minmin import federated
+from minmin.experiments.clients import clients_of_a9a, data_name
+from report import print_machine
+
+GAP = 1e-6
+LOCAL_ROUNDS = 2000
+
+
+def holders(problem: minmin.Sum) -> list[federated.Client]:
+    return [federated.Client(term, weight) for term, weight in zip(problem.terms, problem.weights, strict=True)]
+
+
+class Watch:
+    """Stops a run at the target; notes when every round was over."""
+
+    def __init__(self, target: float):
+        self.target, self.times, self.rounds = target, list[float](), math.inf
+
+    def __call__(self, record: minmin.result.Record) -> bool:
+        self.times.append(time.perf_counter())
+        if record.value <= self.target:
+            self.rounds = record.grad_x
+        return record.value <= self.target
+
+
+def run(clients: list[federated.Client], target: float, rounds: int, **options: Any) -> tuple[Watch, minmin.Result]:
+    watch = Watch(target)
+    return watch, federated.run(clients, tol=0.0, rounds=rounds, callback=watch, **options)
+
+
+def timed(make: Callable[[], federated.Engine]) -> tuple[float, federated.Engine]:
+    begun = time.perf_counter()
+    engine = make()
+    return time.perf_counter() - begun, engine
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runtime", choices=["local", "simulation", "deployment"])
+    parser.add_argument("--clients", type=int, default=20)
+    arguments = parser.parse_args()
+    print_machine("flwr", "ray")
+    problem = clients_of_a9a(0, arguments.clients)
+    assert isinstance(problem, minmin.Sum)
+    lowest = minmin.minimize(problem, tol=1e-11).fun
+    first = problem.fix(np.zeros(problem.d_x)).at(problem.start(None, None)[1]).value
+    target = lowest + GAP * (first - lowest)
+    watch, same = run(holders(problem), target, 100)
+    where = f"{data_name()}, {arguments.clients} clients, {os.cpu_count()} cores"
+    print(f"{where}; in one process {watch.rounds} rounds", flush=True)
+    if arguments.runtime == "local":
+        for steps in (1, 5):
+            for size in (1.0, 2.0):
+                options = {"method": "fedrecon", "local_steps": steps, "step_size": size, "certify_every": 0}
+                found, end = run(holders(problem), target, LOCAL_ROUNDS, **options)
+                left = (end.fun - lowest) / (first - lowest)
+                print(
+                    f"  fedrecon, {steps} local steps of {size}/L: {found.rounds} rounds, gap at the end {left:.1e}",
+                    flush=True,
+                )
+        return
+    clients = holders(problem)
+    seconds, engine = timed(lambda: federated.FlowerEngine(clients, deployment=arguments.runtime == "deployment"))
+    try:
+        begun = time.perf_counter()
+        watch, result = run(clients, target, 100, engine=engine)
+    finally:
+        engine.close()
+    lengths = np.diff([begun, *watch.times])[1:]
+    off = np.abs(result.x - same.x).max()
+    print(f"  {watch.rounds} rounds; started in {seconds:.0f} s, all rounds in {watch.times[-1] - begun:.0f} s")
+    print(f"  seconds a round: median {np.median(lengths):.2f}, least {lengths.min():.2f}, most {lengths.max():.2f}")
+    print(f"  x differs from one process by {off:.1e}; {result.history.bytes_up[-1] / 1000:.0f} kB up")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Clipping and Gaussian noise on the vector that a client sends."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minmin.errors import InputError, as_count, as_number
+from minmin.federated.messages import Message, encode
+
+
+@dataclass(frozen=True)
+class Blur:
+    """What a client does to its ∇ₓf_i before it leaves: scale it down to ``clip``, then add noise.
+
+    Guarantee: the vector of a round is at most ``clip`` long before noise of this size is added. There is no more to
+    it: the scalars of a reply are sent as they are, nobody counts how often a client answered, and no (ε, δ) follows.
+    The server's bound is an estimate then, never certified; f_i is not told at all.
+
+    Parameters
+    ----------
+    clip : float, optional
+        The longest Euclidean norm that is sent; any where not given.
+    noise : float
+        The standard deviation of what is added to each coordinate, in units of ∇ₓf_i.
+    seed : int, optional
+        For noise that can be repeated: it then follows from the seed and the request. Whoever knows the seed can take
+        the noise off again. Where not given, the operating system's randomness.
+    """
+
+    clip: float | None = None
+    noise: float = 0.0
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.clip is not None and not 0.0 < as_number(self.clip, "clip") < math.inf:
+            raise InputError(f"clip = {self.clip} must be positive and finite")
+        if not 0.0 <= as_number(self.noise, "noise") < math.inf:
+            raise InputError(f"noise = {self.noise} must not be negative, and finite")
+        if self.seed is not None:
+            as_count(self.seed, "seed")
+        if self.clip is None and self.noise == 0.0:
+            raise InputError("Blur() does nothing; give clip=, noise= or both")
+
+    def of(self, vector: np.ndarray[Any, Any], request: Message) -> np.ndarray[Any, Any]:
+        """What is sent in place of a vector in answer to a request."""
+        norm = float(np.linalg.norm(vector))
+        clipped = vector if self.clip is None or norm <= self.clip else vector * (self.clip / norm)
+        if self.noise == 0.0:
+            return np.asarray(clipped, vector.dtype)
+        key = None if self.seed is None else [self.seed, *hashlib.sha256(encode(request)).digest()]
+        noise = np.random.default_rng(key).normal(0.0, self.noise, vector.shape)
+        return np.asarray(clipped + noise, vector.dtype)

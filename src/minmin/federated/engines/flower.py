@@ -1,0 +1,137 @@
+"""Flower on this machine, started and stopped with the engine."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import pickle
+import socket
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from minmin.errors import InputError, UnsupportedError
+from minmin.federated.client import Client
+from minmin.federated.engines.base import Engine
+from minmin.federated.engines.flower_processes import Flower, FlowerError
+from minmin.federated.engines.flower_wire import client_path, read_answers, socket_path, write_requests
+from minmin.federated.engines.states import hand_back, kept_in
+from minmin.federated.messages import Message
+
+_APP = Path(__file__).parents[1] / "flower" / "app"
+_START_SECONDS = 120.0
+_LOOK_SECONDS = 0.5
+_SHORT_NAME = 12
+"""A socket's path may have a hundred bytes, of which Ray takes seventy below our folder."""
+
+
+class FlowerEngine(Engine):
+    """Clients of this process as Flower's: in its simulation, or a SuperNode each that talks to a SuperLink.
+
+    Everything listens on the loopback interface alone and ends with this process. What dies is started again. A client
+    without a folder of its own keeps its state in a temporary one; its own store has it when the engine is closed.
+
+    Parameters
+    ----------
+    clients : sequence of Client
+        Their classes and functions must have names in a module that can be imported.
+    deployment : bool
+        Whether to start a SuperNode a client instead of the simulation.
+    """
+
+    def __init__(self, clients: Sequence[Client], *, deployment: bool = False):
+        for module in ("flwr", "ray")[: 1 if deployment else 2]:
+            if importlib.util.find_spec(module) is None:
+                raise UnsupportedError(f"engine 'flower' needs {module}: pip install 'minmin[flower]'")
+        self._simulation = not deployment
+        self._originals = clients
+        usual = tempfile.gettempdir()
+        place = usual if len(usual) <= _SHORT_NAME else "/tmp"
+        self._temporary = tempfile.TemporaryDirectory(prefix="minmin-", dir=place)
+        self._folder = Path(self._temporary.name)
+        self._clients = kept_in(self._folder / "states", clients)
+        self._connection: Connection[Any, Any] | None = None
+        self.flower: Flower | None = None
+        try:
+            for number, client in enumerate(self._clients):
+                client_path(self._folder, number).write_bytes(_pickled(number, client))
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def exchange(self, requests: Mapping[int, Message], timeout: float | None) -> dict[int, Message]:
+        try:
+            if self._connection is None:
+                self._start()
+            assert self._connection is not None
+            write_requests(self._connection, requests, timeout)
+            while not self._connection.poll(_LOOK_SECONDS):
+                self._start_dead_nodes()
+            return read_answers(self._connection)
+        except (EOFError, OSError):
+            self._stop()
+            return {}
+
+    def close(self) -> None:
+        self._stop()
+        hand_back(self._originals, self._clients)
+        self._temporary.cleanup()
+
+    def _start(self) -> None:
+        """A SuperLink, nodes, and the relay, which reports when it runs."""
+        with socket.socket(socket.AF_UNIX) as ours:
+            path = socket_path(self._folder)
+            path.unlink(missing_ok=True)
+            ours.bind(str(path))
+            ours.listen(1)
+            self.flower = Flower(self._folder, simulation=self._simulation)
+            if not self._simulation:
+                for number in range(len(self._clients)):
+                    self.flower.start_node(number, _node_options(number))
+            config = f'folder="{self._folder}" clients={len(self._clients)}'
+            self.flower.run(_APP, config, len(self._clients))
+            self._connection = self._accepted(ours)
+
+    def _accepted(self, ours: socket.socket) -> Connection[Any, Any]:
+        assert self.flower is not None
+        superlink = self.flower.superlink
+        deadline = time.monotonic() + _START_SECONDS
+        ours.settimeout(_LOOK_SECONDS)
+        while superlink.runs and time.monotonic() < deadline:
+            with contextlib.suppress(TimeoutError):
+                theirs, _ = ours.accept()
+                theirs.setblocking(True)
+                return Connection(theirs.detach())
+        raise FlowerError(f"Flower does not start the app; the SuperLink's last words: {superlink.last_words()}")
+
+    def _start_dead_nodes(self) -> None:
+        assert self.flower is not None
+        for number, node in self.flower.nodes.items():
+            if not node.runs:
+                self.flower.start_node(number, _node_options(number))
+
+    def _stop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        if self.flower is not None:
+            self.flower.stop()
+        self._connection = self.flower = None
+
+
+def _node_options(number: int) -> str:
+    return f"partition-id={number}"
+
+
+def _pickled(number: int, client: Client) -> bytes:
+    advice = "its classes and functions must have names in a module that can be imported, or take engine='local'"
+    try:
+        data = pickle.dumps(client)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InputError(f"client {number} cannot be sent to another process ({error}); {advice}") from error
+    if b"__main__" in data:
+        raise InputError(f"client {number} holds something of the script that runs, which Flower cannot find; {advice}")
+    return data

@@ -1,0 +1,15 @@
+"""Federations on Flower: our messages as its records, and the two halves as its apps.
+
+``GridEngine`` is for a ServerApp, ``client_app`` makes a ClientApp. Whoever only wants a run on this machine takes
+``run(clients, engine="flower")`` instead.
+"""
+
+try:
+    import flwr  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("Flower is not installed: pip install 'minmin[flower]'") from error
+
+from minmin.federated.flower.client import client_app, client_id
+from minmin.federated.flower.grid import GridEngine
+
+__all__ = ["GridEngine", "client_app", "client_id"]

@@ -1,0 +1,42 @@
+"""The apps of FlowerEngine: a ServerApp that passes on what comes over a socket, a ClientApp that loads a file."""
+
+from __future__ import annotations
+
+import pickle
+from multiprocessing import connection
+from pathlib import Path
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from minmin.federated.client import Client
+from minmin.federated.engines.flower_wire import Reader, client_path, socket_path, write_answers
+from minmin.federated.flower.client import client_app as made_of
+from minmin.federated.flower.client import client_id
+from minmin.federated.flower.grid import GridEngine
+
+server_app = ServerApp()
+
+
+@server_app.main()
+def relay(grid: Grid, context: Context) -> None:
+    """Exchange messages until the other end is gone."""
+    folder, clients = Path(str(context.run_config["folder"])), int(context.run_config["clients"])
+    engine = GridEngine(grid, clients)
+    with connection.Client(str(socket_path(folder)), "AF_UNIX") as engine_side:
+        reader = Reader(engine_side)
+        try:
+            while True:
+                requests, timeout = reader.read()
+                write_answers(engine_side, engine.exchange(requests, timeout))
+        except EOFError:
+            return
+
+
+def _load(context: Context) -> Client:
+    path = client_path(Path(str(context.run_config["folder"])), int(client_id(context)))
+    client: Client = pickle.loads(path.read_bytes())
+    return client
+
+
+client_app = made_of(_load)

@@ -1,0 +1,208 @@
+"""Central, local, processes, Flower's simulation and its deployment: the same x, whatever happens on the way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr", reason="needs the extra minmin[flower]")
+
+import minmin
+from federated.cases import WEIGHTS, Misbehaving, as_sum, three_problems
+from federated.flower.deployments import alive, assert_on_loopback_alone
+from minmin import federated
+from minmin.cli.app import run as run_command
+from minmin.federated import Client, FlowerEngine
+from minmin.problems import Function
+
+pytestmark = [
+    pytest.mark.xdist_group("flower"),
+    pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc"),
+]
+ROUNDS = 3
+TIMEOUT = 15.0
+PROBLEMS, OWN_WEIGHTS = three_problems()[:2], WEIGHTS[:2]
+
+
+def two_clients():
+    return [Client(p, w) for p, w in zip(PROBLEMS, OWN_WEIGHTS, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    clients = two_clients()
+    return federated.run(clients, rounds=ROUNDS), [client.y for client in clients]
+
+
+def assert_same(result, clients, undisturbed):
+    expected, y = undisturbed
+    assert result.status == "budget", result.message
+    assert np.array_equal(result.x, expected.x)
+    assert (result.fun, result.gap_bound, result.nit) == (expected.fun, expected.gap_bound, expected.nit)
+    for client, own in zip(clients, y, strict=True):
+        assert np.array_equal(client.y, own)
+
+
+def processes_of(engine):
+    commands = [engine.flower.superlink, *engine.flower.nodes.values()]
+    return [process for command in commands for process in command.process_ids()]
+
+
+@pytest.mark.parametrize("deployment", [False, True], ids=["simulation", "deployment"])
+def test_flower_agrees_with_all_others(deployment, undisturbed):
+    """And listens nowhere but on the loopback interface, and leaves no process behind."""
+    central = minmin.minimize(as_sum(PROBLEMS, OWN_WEIGHTS), method="reduced-lbfgs", max_grad_x=ROUNDS)
+    others = [federated.run(two_clients(), engine=engine, rounds=ROUNDS).x for engine in ("local", "processes")]
+    clients = two_clients()
+    engine = FlowerEngine(clients, deployment=deployment)
+    started = []
+
+    def look(record):
+        started.extend(processes_of(engine))
+        assert_on_loopback_alone(started)
+
+    try:
+        result = federated.run(clients, engine=engine, rounds=ROUNDS, timeout=60.0, callback=look)
+    finally:
+        engine.close()
+    for x in (central.x, *others):
+        assert np.abs(result.x - x).max() <= 1e-12
+    assert_same(result, clients, undisturbed)
+    assert alive(started) == []
+
+
+class Planned(Misbehaving):
+    """Something else goes wrong in every round."""
+
+    def __init__(self, problem, weight, plan, folder):
+        super().__init__(problem, weight, fault="", rounds=tuple(plan), folder=folder)
+        self.plan = plan
+
+    def handle(self, message):
+        if self.plan.get(message.round) == "app_raises" and message.kind == "work" and self._is_due(message):
+            raise RuntimeError("row 3.14159 of the data is wrong")
+        return super().handle(message)
+
+    def _worked(self, request):
+        fault = self.plan.get(request.round, "app_raises")
+        if fault == "app_raises" or not self._is_due(request):
+            return Client._worked(self, request)
+        return getattr(self, fault)(request)
+
+    def dawdles(self, request):
+        """Works, and answers after the server has given up waiting."""
+        reply = Client._worked(self, request)
+        time.sleep(TIMEOUT + 3.0)
+        return reply
+
+
+@pytest.mark.parametrize("deployment", [False, True], ids=["simulation", "deployment"])
+def test_apps_that_fail_change_nothing(deployment, tmp_path, undisturbed):
+    plans = [{2: "sends_an_old_round", 3: "dawdles"}, {1: "sends_nan", 2: "app_raises"}]
+    clients = [Planned(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], tmp_path / str(i)) for i in range(2)]
+    engine = FlowerEngine(clients, deployment=deployment)
+    try:
+        result = federated.run(clients, engine=engine, rounds=ROUNDS, timeout=TIMEOUT, retries=10)
+    finally:
+        engine.close()
+    assert_same(result, clients, undisturbed)
+    for i, plan in enumerate(plans):
+        assert sorted(path.name for path in (tmp_path / str(i)).glob("round*")) == [f"round {n}" for n in plan]
+
+
+def test_whatever_is_killed_is_started_again(undisturbed):
+    """A SuperNode after the first round, the SuperLink, with all that hangs on it, after the second."""
+    clients = two_clients()
+    engine = FlowerEngine(clients, deployment=True)
+    killed = []
+
+    def kill(record):
+        commands = {1: engine.flower.nodes[1], 2: engine.flower.superlink}
+        if record.grad_x in commands:
+            killed.append(min(commands[record.grad_x].process_ids()))
+            os.kill(killed[-1], signal.SIGKILL)
+
+    try:
+        result = federated.run(clients, engine=engine, rounds=ROUNDS, timeout=90.0, callback=kill)
+    finally:
+        engine.close()
+    assert len(killed) == 2
+    assert_same(result, clients, undisturbed)
+
+
+def test_without_the_extra_it_is_named(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(minmin.UnsupportedError, match=r"pip install 'minmin\[flower\]'"):
+        federated.run(two_clients(), engine="flower")
+
+
+def test_clients_that_cannot_travel_are_named():
+    nameless = Function(lambda x, y: 0.0, lambda x, y: x, lambda x, y: y, d_x=1, d_y=1)
+    with pytest.raises(minmin.InputError, match="client 1 cannot be sent to another process"):
+        FlowerEngine([two_clients()[0], Client(nameless)])
+
+
+def test_clients_of_a_script_are_named(monkeypatch):
+    class OfAScript(Client):
+        pass
+
+    OfAScript.__module__, OfAScript.__qualname__ = "__main__", "OfAScript"
+    monkeypatch.setattr("__main__.OfAScript", OfAScript, raising=False)
+    with pytest.raises(minmin.InputError, match="client 0 holds something of the script that runs"):
+        FlowerEngine([OfAScript(PROBLEMS[0])])
+
+
+def test_a_superlink_that_does_not_start_is_told(monkeypatch):
+    def broken(name):
+        return str(Path("/bin/false")) if name == "flower-superlink" else name
+
+    monkeypatch.setattr("minmin.federated.engines.flower_processes.program", broken)
+    with pytest.raises(minmin.MinMinError, match="the SuperLink does not start"):
+        FlowerEngine(two_clients())
+
+
+WITHOUT = """
+import sys
+sys.modules["flwr"] = sys.modules["ray"] = None
+import minmin
+try:
+    import minmin.federated.flower
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_minmin_works_without_flower():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
+    assert done.stdout == "Flower is not installed: pip install 'minmin[flower]'\n"
+
+
+def test_the_command_runs_the_simulation(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.integers(0, 2, 60), rng.standard_normal((60, 5))])
+    file = tmp_path / "data.csv"
+    np.savetxt(file, rows, delimiter=",", header="label,a,b,c,d,e", comments="")
+    command = [
+        "federated",
+        "simulate",
+        str(file),
+        "--target",
+        "label",
+        "--y-columns",
+        "d,e",
+        "--clients",
+        "2",
+        "--json",
+    ]
+    said = []
+    for engine in ("local", "flower"):
+        assert run_command([*command, "--engine", engine]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    local, flower = said
+    assert (flower["fun"], flower["gap_bound"], flower["calls"]) == (local["fun"], local["gap_bound"], local["calls"])
