@@ -60,12 +60,18 @@ def loaded(file: Path) -> Any:
 def _is_fitted(model: Any) -> bool:
     """Whether the parts that predictions need are there and fit together."""
     coef, count = getattr(model, "coef_", None), getattr(model, "n_features_in_", None)
+    if not (isinstance(coef, np.ndarray) and coef.ndim in (1, 2) and coef.shape[-1] == count and _are_numbers(coef)):
+        return False
+    intercept = np.asarray(getattr(model, "intercept_", None))
     names = getattr(model, "feature_names_in_", None)
+    classes = np.asarray(getattr(model, "classes_", None))
     return (
-        isinstance(coef, np.ndarray)
-        and coef.dtype.kind == "f"
-        and coef.ndim in (1, 2)
-        and coef.shape[-1] == count
-        and bool(np.isfinite(coef).all())
-        and (names is None or (isinstance(names, np.ndarray) and len(names) == count))
+        _are_numbers(intercept)
+        and intercept.shape in ((), coef.shape[:-1])
+        and (names is None or (isinstance(names, np.ndarray) and names.shape == (count,)))
+        and (not hasattr(model, "predict_proba") or classes.shape == (max(2, len(coef)),))
     )
+
+
+def _are_numbers(values: np.ndarray[Any, Any]) -> bool:
+    return values.dtype.kind == "f" and bool(np.isfinite(values).all())
