@@ -22,20 +22,25 @@ quiet = click.option("--quiet", "-q", is_flag=True, help="Print nothing but erro
 
 
 def save_option(suffix: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """--save FILE: better to hear of a wrong place before the work than after it."""
+    """--save FILE, which replaces nothing but such files."""
 
     def checked(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
         if path is None:
             return None
-        if not path.parent.is_dir():
-            raise InputError(f"--save {path}: there is no folder {path.parent}")
-        if path.is_dir():
-            raise InputError(f"--save {path} is a folder; give the name of a file")
+        check_place(path, "--save")
         if path.is_file() and path.stat().st_size > 0 and not zipfile.is_zipfile(path):
             raise InputError(f"--save {path}: there is a file that is no .{suffix} archive; it was left as it is")
         return path
 
     return click.option("--save", type=click.Path(path_type=Path), callback=checked, help=text)
+
+
+def check_place(path: Path, option: str) -> None:
+    """Better to hear of a wrong place before the work than after it."""
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise InputError(f"{option} {path} is a folder; give the name of a file")
 
 
 def columns_of_text(lines: Sequence[Sequence[str]]) -> str:

@@ -11,12 +11,15 @@ import click
 import numpy as np
 
 from minmin.cli.model import compact
-from minmin.cli.output import quiet
+from minmin.cli.output import check_place, quiet
 from minmin.cli.table import PARQUET, Table, read_columns
 from minmin.errors import InputError, near_names
 from minmin.files import write_atomically
 
+_Vector = np.ndarray[Any, Any]
+
 _SHOWN = 5
+"""Of missing columns."""
 
 
 @click.command()
@@ -42,14 +45,17 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
     """
     from minmin.cli.saved import loaded
 
-    _check_output(output, file, data)
+    if output is not None:
+        check_place(output, "--output")
+        if output.resolve() in (file.resolve(), data.resolve()):
+            raise InputError(f"--output {output} is a file that is read; give another name")
     model = loaded(file)
     if proba and not hasattr(model, "predict_proba"):
         raise InputError(f"--proba: {file} holds a {type(model).__name__}, which has no classes; leave --proba out")
     matrix = compact(_columns_of(model, file, data))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were just put in order
-        columns = _probabilities(model, matrix) if proba else {"prediction": _plain(model.predict(matrix))}
+        columns = _probabilities(model, matrix) if proba else {"prediction": _predictions(model, matrix)}
     content = _written(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
     if output is None:
         click.echo(content, nl=False)
@@ -58,18 +64,6 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
     if not quiet:
         click.echo(f"{matrix.shape[0]} predictions in {output}")
     return 0
-
-
-def _check_output(output: Path | None, *inputs: Path) -> None:
-    """Better to hear of a wrong place before the work than after it."""
-    if output is None:
-        return
-    if not output.parent.is_dir():
-        raise InputError(f"--output {output}: there is no folder {output.parent}")
-    if output.is_dir():
-        raise InputError(f"--output {output} is a folder; give the name of a file")
-    if output.resolve() in [path.resolve() for path in inputs]:
-        raise InputError(f"--output {output} is a file that is read; give another name")
 
 
 def _columns_of(model: Any, file: Path, data: Path) -> Any:
@@ -100,18 +94,24 @@ def _named(table: Table, names: list[str]) -> Any:
     return table.matrix([places[name] for name in names])
 
 
-def _probabilities(model: Any, matrix: Any) -> dict[str, np.ndarray[Any, Any]]:
+def _probabilities(model: Any, matrix: Any) -> dict[str, _Vector]:
     probabilities = model.predict_proba(matrix)
-    return {f"probability_{label}": probabilities[:, i] for i, label in enumerate(_plain(model.classes_).tolist())}
+    return {f"probability_{label}": probabilities[:, i] for i, label in enumerate(_classes(model).tolist())}
 
 
-def _plain(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _predictions(model: Any, matrix: Any) -> _Vector:
+    predicted: _Vector = model.predict(matrix)
+    return predicted.astype(_classes(model).dtype) if hasattr(model, "classes_") else predicted
+
+
+def _classes(model: Any) -> _Vector:
     """Whole numbers as such, as they stood in the file."""
-    whole = values.dtype.kind == "f" and (values == np.trunc(values)).all() and (np.abs(values) < 2**53).all()
-    return values.astype(np.int64) if whole else values
+    classes: _Vector = model.classes_
+    whole = classes.dtype.kind == "f" and (classes == np.trunc(classes)).all() and (np.abs(classes) < 2**53).all()
+    return classes.astype(np.int64) if whole else classes
 
 
-def _written(columns: dict[str, np.ndarray[Any, Any]], *, as_parquet: bool) -> bytes:
+def _written(columns: dict[str, _Vector], *, as_parquet: bool) -> bytes:
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
