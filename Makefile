@@ -25,6 +25,7 @@ bench: $(PEERS)  ## ratios of time, measured in one run
 	$(BIN)/python benchmarks/inner_step.py
 	$(BIN)/python benchmarks/checkpoint_cost.py
 	$(BIN)/python benchmarks/federated_overhead.py
+	$(BIN)/python benchmarks/estimator_overhead.py
 	$(BIN)/python benchmarks/penalty_path.py
 
 $(READY): pyproject.toml

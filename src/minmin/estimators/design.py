@@ -58,7 +58,7 @@ class Design:
         in_y = by_column[self.y_columns]
         if self.fit_intercept:
             in_y = np.append(in_y, 0.0)
-        return _one_or_all(by_column[self.x_columns]), _one_or_all(in_y)
+        return _or_stand_in(by_column[self.x_columns]), _or_stand_in(in_y)
 
     def coefficients(self, x: _Vector, y: _Vector) -> tuple[_Vector, Any]:
         """The coefficients, in the last axis in the user's order, and the intercept."""
@@ -172,8 +172,6 @@ def _taken(matrix: Any, columns: Columns) -> Any:
     return matrix[:, columns]
 
 
-def _one_or_all(penalties: _Vector) -> float | _Vector:
-    """One number where all are the same; 1 where there are none, for the column of zeros that stands in."""
-    if len(penalties) == 0:
-        return 1.0
-    return float(penalties[0]) if (penalties == penalties[0]).all() else penalties
+def _or_stand_in(penalties: _Vector) -> float | _Vector:
+    """The penalties, or, where there is no column, that of the column of zeros that stands in."""
+    return penalties if len(penalties) else 1.0
