@@ -20,6 +20,7 @@ lint: $(READY)
 
 bench: $(PEERS)  ## ratios of time, measured in one run
 	$(BIN)/python benchmarks/glm.py
+	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/inner_step.py
 	$(BIN)/python benchmarks/checkpoint_cost.py

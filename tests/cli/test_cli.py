@@ -14,49 +14,8 @@ import pyarrow.parquet
 import pytest
 
 import minmin
-from minmin.cli.app import run
 
 A1A_COLUMNS = 119
-
-
-@pytest.fixture
-def call(capsys):
-    """Run a command line in this process: its exit code, output and errors."""
-
-    def called(*arguments):
-        code = run([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return called
-
-
-@pytest.fixture
-def svm(tmp_path):
-    X, labels = minmin.datasets.load_a1a()
-    rows = [
-        " ".join([f"{label:g}", *(f"{j + 1}:1" for j in X.indices[a:b])])
-        for label, a, b in zip(labels, X.indptr, X.indptr[1:], strict=False)
-    ]
-    path = tmp_path / "a1a.svm"
-    path.write_text("\n".join(rows))
-    return path
-
-
-@pytest.fixture
-def table():
-    rng = np.random.default_rng(0)
-    columns = {f"word_{i}": (rng.random(200) < 0.2).astype(float) for i in range(8)}
-    columns |= {"age": rng.normal(size=200), "price": rng.normal(size=200)}
-    margin = columns["word_0"] - columns["age"]
-    columns["clicked"] = (rng.random(200) < 1 / (1 + np.exp(-margin))).astype(int)
-    return pyarrow.table(columns)
-
-
-@pytest.fixture
-def csv(tmp_path, table):
-    path = tmp_path / "clicks.csv"
-    pyarrow.csv.write_csv(table, path)
-    return path
 
 
 def test_solve_is_what_minimize_gives(call, svm):
@@ -305,7 +264,18 @@ def test_a_file_too_large_for_its_limit_leaves_nothing(svm, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["solve"], ["check"], ["methods"], ["reproduce"], ["federated", "simulate"], ["completion"]]
+    "command",
+    [
+        [],
+        ["solve"],
+        ["fit"],
+        ["predict"],
+        ["check"],
+        ["methods"],
+        ["reproduce"],
+        ["federated", "simulate"],
+        ["completion"],
+    ],
 )
 def test_help_teaches_by_example(call, command):
     code, out, _ = call(*command, "--help")

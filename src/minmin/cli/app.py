@@ -8,7 +8,9 @@ from click.shell_completion import get_completion_class
 import minmin
 from minmin.cli.check import check
 from minmin.cli.federated import federated
+from minmin.cli.fit import fit
 from minmin.cli.methods import methods
+from minmin.cli.predict import predict
 from minmin.cli.reproduce import reproduce
 from minmin.cli.solve import solve
 from minmin.errors import MinMinError
@@ -23,7 +25,10 @@ def app() -> None:
     """Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the minimum you are.
 
     \b
-    Fit a model with a penalty per block, with a certificate:
+    Fit a model with a penalty per block, with a certificate, and use it:
+      minmin fit clicks.csv --target clicked --block 'words=word_*:1e-3' --alpha 1e-6 --save model.skops
+      minmin predict model.skops tomorrow.csv --proba
+    The same without an intercept, by any method:
       minmin solve data.svm --y-columns 101- --alpha-x 1e-3 --alpha-y 1e-5
     Look whether a file is fit for that:
       minmin check clicks.csv --target clicked --y-columns 'age,price_*'
@@ -51,7 +56,7 @@ def completion(shell: str) -> None:
     click.echo(kind(app, {}, "minmin", "_MINMIN_COMPLETE").source())
 
 
-for command in (reproduce, solve, check, federated, methods):
+for command in (reproduce, solve, fit, predict, check, federated, methods):
     app.add_command(command)
 
 

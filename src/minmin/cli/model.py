@@ -55,7 +55,7 @@ class Model:
     def __str__(self) -> str:
         p = self.problem
         return (
-            f"{self.file.name}: {self.rows} rows; x: {_several(self.x_columns)}; y: {_several(self.y_columns)}\n"
+            f"{self.file.name}: {self.rows} rows; x: {several(self.x_columns)}; y: {several(self.y_columns)}\n"
             f"{p.loss.name} loss, alpha_x = {p.alpha_x:.3g}, alpha_y = {p.alpha_y:.3g}"
         )
 
@@ -72,7 +72,7 @@ class Model:
         }
 
 
-def _several(columns: list[str]) -> str:
+def several(columns: list[str]) -> str:
     shown = ", ".join(columns if len(columns) <= 4 else [*columns[:2], "…", columns[-1]])
     return f"{len(columns)} column{'s' if len(columns) > 1 else ''} ({shown})"
 
@@ -86,13 +86,13 @@ def _model(
     alpha_x: float | None,
     alpha_y: float | None,
 ) -> Model:
-    table = read(file, target)
+    table, values = read(file, target)
     x, y = two_blocks(table, x_columns, y_columns)
-    rows = len(table.target)
+    rows = table.rows
     problem = GLM(
-        _compact(table.matrix(x)),
-        _compact(table.matrix(y)),
-        table.target,
+        compact(table.matrix(x)),
+        compact(table.matrix(y)),
+        values,
         loss,
         alpha_x=1.0 / rows if alpha_x is None else alpha_x,
         alpha_y=1.0 / rows if alpha_y is None else alpha_y,
@@ -100,7 +100,7 @@ def _model(
     return Model(file, problem, [table.names[i] for i in x], [table.names[i] for i in y], rows)
 
 
-def _compact(matrix: Any) -> Any:
+def compact(matrix: Any) -> Any:
     """Dense where most entries are there anyway, since dense products are faster then."""
     filled = matrix.nnz / max(1, matrix.shape[0] * matrix.shape[1])
     return matrix.toarray() if filled > 0.3 else matrix

@@ -1,13 +1,17 @@
-"""What all commands share: --json, --quiet, and how results are printed."""
+"""What all commands share: --json, --quiet, --save, and how results are printed."""
 
 from __future__ import annotations
 
 import json
 import math
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
+from minmin.errors import InputError
 from minmin.result import Result
 
 EXIT_CODES = {"converged": 0, "interrupted": 130}
@@ -15,6 +19,35 @@ EXIT_CODES = {"converged": 0, "interrupted": 130}
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors (and what --json asks for).")
+
+
+def save_option(suffix: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--save FILE, which replaces nothing but such files."""
+
+    def checked(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        check_place(path, "--save")
+        if path.is_file() and path.stat().st_size > 0 and not zipfile.is_zipfile(path):
+            raise InputError(f"--save {path}: there is a file that is no .{suffix} archive; it was left as it is")
+        return path
+
+    return click.option("--save", type=click.Path(path_type=Path), callback=checked, help=text)
+
+
+def check_place(path: Path, option: str) -> None:
+    """Better to hear of a wrong place before the work than after it."""
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise InputError(f"{option} {path} is a folder; give the name of a file")
+
+
+def columns_of_text(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells under each other."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
+    return "\n".join(line.rstrip() for line in padded)
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -5,32 +5,17 @@ from __future__ import annotations
 import io
 import json
 import sys
-import zipfile
 from pathlib import Path
 
 import click
 import numpy as np
 
 from minmin.cli.model import Model, model_options
-from minmin.cli.output import EXIT_CODES, as_json, outcome, print_json, quiet
-from minmin.errors import InputError
+from minmin.cli.output import EXIT_CODES, as_json, outcome, print_json, quiet, save_option
 from minmin.files import write_atomically
 from minmin.methods import names
 from minmin.result import Result
 from minmin.solve import minimize
-
-
-def _checked_save(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Better to hear of a wrong place before the work than after it."""
-    if path is None:
-        return None
-    if not path.parent.is_dir():
-        raise InputError(f"--save {path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise InputError(f"--save {path} is a folder; give the name of a file")
-    if path.is_file() and path.stat().st_size > 0 and not zipfile.is_zipfile(path):
-        raise InputError(f"--save {path}: there is a file that is no .npz archive; it was left as it is")
-    return path
 
 
 @click.command()
@@ -39,12 +24,7 @@ def _checked_save(context: click.Context, option: click.Parameter, path: Path | 
 @click.option(
     "--tol", type=float, default=1e-6, show_default=True, help="Stop when f - f* is proved to be at most this."
 )
-@click.option(
-    "--save",
-    type=click.Path(path_type=Path),
-    callback=_checked_save,
-    help="Write x, y, their columns' names and the outcome to this .npz file.",
-)
+@save_option("npz", "Write x, y, their columns' names and the outcome to this .npz file.")
 @as_json
 @quiet
 def solve(model: Model, method: str, tol: float, save: Path | None, as_json: bool, quiet: bool) -> int:

@@ -1,4 +1,4 @@
-"""LIBSVM, CSV and Parquet files as one kind of table: numbers, column names, a target."""
+"""LIBSVM, CSV and Parquet files as one kind of table: column names and numbers, and a target beside them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minmin.datasets import load_libsvm
 from minmin.errors import InputError, near_names
 
 _CSV = {".csv": ",", ".tsv": "\t"}
-_PARQUET = (".parquet", ".pq")
+PARQUET = (".parquet", ".pq")
 
 
 _MOST_COLUMNS = 100_000_000
@@ -22,17 +22,20 @@ _LARGEST = 1e150
 """Numbers above this have squares that overflow."""
 
 
+_Vector = np.ndarray[Any, Any]
+
+
 class Table(ABC):
-    """Named columns and a target, of which only what is chosen need be numbers."""
+    """Named columns, of which only those that are chosen need be numbers."""
 
     file: Path
     names: Sequence[str]
-    target: np.ndarray[Any, Any]
+    rows: int
     numbered: bool
     """Whether columns are named by their numbers, from 1 on."""
 
     @abstractmethod
-    def entries(self) -> np.ndarray[Any, Any]:
+    def entries(self) -> _Vector:
         """How many entries of every column are not zero."""
 
     @abstractmethod
@@ -40,29 +43,46 @@ class Table(ABC):
         """Some columns as a matrix."""
 
 
-def read(file: Path, target: str | None) -> Table:
-    """Read a file by what its name ends with; whatever is neither CSV nor Parquet is LIBSVM."""
+def read(file: Path, target: str | None) -> tuple[Table, _Vector]:
+    """The columns of a file and its target; whatever is neither CSV nor Parquet by its name is LIBSVM."""
+    kind = _kind(file)
+    if kind is None:
+        if target is not None:
+            raise InputError(f"--target {target}: {file} is read as LIBSVM, where the target begins every line")
+        matrix, labels = load_libsvm(file)
+        return _Libsvm(file, matrix), labels
+    frame = _arrow(file, kind)
+    names = list(frame.column_names)
+    if target is None:
+        raise InputError(f"{file} is a table: name the column to predict with --target; {near_names('', names)}")
+    if target not in names:
+        raise InputError(f"--target {target}: {file} has no such column; {near_names(target, names)}")
+    table = _Frame(file, frame, target)
+    return table, _numbers(file, frame, target)
+
+
+def read_columns(file: Path) -> Table:
+    """The columns of a file whose target, if it has one, does not matter."""
+    kind = _kind(file)
+    return _Libsvm(file, load_libsvm(file)[0]) if kind is None else _Frame(file, _arrow(file, kind))
+
+
+def _kind(file: Path) -> str | None:
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".bz2")]
-    kind = suffixes[-1] if suffixes else ""
-    if kind in _CSV or kind in _PARQUET:
-        return _Frame(file, _arrow(file, kind), target)
-    if target is not None:
-        raise InputError(f"--target {target}: {file} is read as LIBSVM, where the target begins every line")
-    return _Libsvm(file)
+    return suffixes[-1] if suffixes and suffixes[-1] in (*_CSV, *PARQUET) else None
 
 
 class _Libsvm(Table):
     numbered = True
 
-    def __init__(self, file: Path):
-        self.file = file
-        self._matrix, self.target = load_libsvm(file)
-        count = self._matrix.shape[1]
+    def __init__(self, file: Path, matrix: Any):
+        self.file, self._matrix = file, matrix
+        self.rows, count = matrix.shape
         if count > _MOST_COLUMNS:
             raise InputError(f"{file} has an index {count}; more than {_MOST_COLUMNS} columns are not supported")
         self.names = [str(i + 1) for i in range(count)]
 
-    def entries(self) -> np.ndarray[Any, Any]:
+    def entries(self) -> _Vector:
         return np.bincount(self._matrix.indices, minlength=len(self.names))
 
     def matrix(self, columns: list[int]) -> Any:
@@ -72,22 +92,17 @@ class _Libsvm(Table):
 class _Frame(Table):
     numbered = False
 
-    def __init__(self, file: Path, frame: Any, target: str | None):
+    def __init__(self, file: Path, frame: Any, target: str | None = None):
         names = list(frame.column_names)
-        if target is None:
-            raise InputError(f"{file} is a table: name the column to predict with --target; {near_names('', names)}")
-        if target not in names:
-            raise InputError(f"--target {target}: {file} has no such column; {near_names(target, names)}")
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"{file} has two columns {twice!r}; rename one")
         if frame.num_rows == 0:
             raise InputError(f"{file} has no rows")
-        self.file, self._frame = file, frame
+        self.file, self._frame, self.rows = file, frame, frame.num_rows
         self.names = [name for name in names if name != target]
-        self.target = _numbers(file, frame, target)
 
-    def entries(self) -> np.ndarray[Any, Any]:
+    def entries(self) -> _Vector:
         return np.array([np.count_nonzero(_numbers(self.file, self._frame, name)) for name in self.names])
 
     def matrix(self, columns: list[int]) -> Any:
@@ -101,7 +116,7 @@ def _arrow(file: Path, kind: str) -> Any:
     import pyarrow.parquet
 
     try:
-        if kind in _PARQUET:
+        if kind in PARQUET:
             return pyarrow.parquet.read_table(file)
         with pa.input_stream(str(file), compression="detect") as stream:
             frame = pyarrow.csv.read_csv(stream, parse_options=pyarrow.csv.ParseOptions(delimiter=_CSV[kind]))
@@ -112,7 +127,7 @@ def _arrow(file: Path, kind: str) -> Any:
         raise InputError(f"cannot read {file}: {reason}") from error
 
 
-def _numbers(file: Path, arrow: Any, name: str) -> np.ndarray[Any, Any]:
+def _numbers(file: Path, arrow: Any, name: str) -> _Vector:
     import pyarrow as pa
     import pyarrow.compute
 
@@ -125,7 +140,7 @@ def _numbers(file: Path, arrow: Any, name: str) -> np.ndarray[Any, Any]:
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise InputError(f"column {name!r} of {file} holds {kind}, not numbers; encode it, or leave the column out")
-    found: np.ndarray[Any, Any] = column.to_numpy().astype(np.float64)
+    found: _Vector = column.to_numpy().astype(np.float64)
     if not (np.abs(found) <= _LARGEST).all():
         row = int(np.flatnonzero(~(np.abs(found) <= _LARGEST))[0])
         raise InputError(

@@ -55,6 +55,8 @@ PEERS = {
         Peer("minmin auto", "minmin", {"method": "auto"}),
         Peer("minmin reduced-lbfgs", "minmin", {"method": "reduced-lbfgs"}),
         Peer("minmin reduced-newton", "minmin", {"method": "reduced-newton"}),
+        Peer("minmin estimator", "minmin_estimator", {"data": "sparse"}),
+        Peer("minmin estimator, frame", "minmin_estimator", {"data": "frame"}),
         Peer("scikit-learn newton-cg", "scikit_learn", {"algorithm": "newton-cg"}),
         Peer("scikit-learn lbfgs", "scikit_learn", {"algorithm": "lbfgs"}),
         Peer("scikit-learn liblinear", "scikit_learn", {"algorithm": "liblinear"}),

@@ -1,0 +1,122 @@
+"""minmin predict."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from minmin.cli.model import compact
+from minmin.cli.output import check_place, quiet
+from minmin.cli.table import PARQUET, Table, read_columns
+from minmin.errors import InputError, near_names
+from minmin.files import write_atomically
+
+_Vector = np.ndarray[Any, Any]
+
+_SHOWN = 5
+"""Of missing columns."""
+
+
+@click.command()
+@click.argument("file", metavar="MODEL", type=click.Path(path_type=Path))
+@click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to this file, Parquet where its name says so, else CSV; without it, CSV is printed.",
+)
+@click.option("--proba", is_flag=True, help="The probability of every class instead of the likeliest class.")
+@quiet
+def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: bool) -> int:
+    """Predict every row of DATA with a MODEL that 'minmin fit --save' wrote.
+
+    A table needs the model's columns, by name and in any order; a target and other columns may be there or not. A
+    LIBSVM file begins every line with a label, which is not looked at; columns that it lacks are zero, columns that
+    the model lacks are left out. Loading a model runs no code: a file with anything else in it is refused.
+
+    \b
+      minmin predict model.skops tomorrow.csv
+      minmin predict model.skops tomorrow.parquet --proba --output probabilities.parquet
+    """
+    from minmin.cli.saved import loaded
+
+    if output is not None:
+        check_place(output, "--output")
+        if output.resolve() in (file.resolve(), data.resolve()):
+            raise InputError(f"--output {output} is a file that is read; give another name")
+    model = loaded(file)
+    if proba and not hasattr(model, "predict_proba"):
+        raise InputError(f"--proba: {file} holds a {type(model).__name__}, which has no classes; leave --proba out")
+    matrix = compact(_columns_of(model, file, data))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were just put in order
+        columns = _probabilities(model, matrix) if proba else {"prediction": _predictions(model, matrix)}
+    content = _written(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
+    if output is None:
+        click.echo(content, nl=False)
+        return 0
+    write_atomically(output, content)
+    if not quiet:
+        click.echo(f"{matrix.shape[0]} predictions in {output}")
+    return 0
+
+
+def _columns_of(model: Any, file: Path, data: Path) -> Any:
+    """The model's columns of the data, in its order."""
+    names = getattr(model, "feature_names_in_", None)
+    table = read_columns(data)
+    if table.numbered and names is not None:
+        raise InputError(f"{data} is read as LIBSVM, but {file} was fitted to a table and knows columns by name")
+    if not table.numbered and names is None:
+        raise InputError(f"{data} is a table, but {file} was fitted to a LIBSVM file and knows columns by number")
+    return _first(table, model.n_features_in_) if names is None else _named(table, list(names))
+
+
+def _first(table: Table, count: int) -> Any:
+    """So many columns; those that a LIBSVM file does not get to are zero."""
+    matrix = table.matrix(list(range(min(count, len(table.names)))))
+    matrix.resize(table.rows, count)
+    return matrix
+
+
+def _named(table: Table, names: list[str]) -> Any:
+    places = {name: i for i, name in enumerate(table.names)}
+    missing = [name for name in names if name not in places]
+    if missing:
+        listed = ", ".join(map(repr, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
+        count = f"{len(missing)} of the model's {len(names)} columns"
+        raise InputError(f"{table.file} lacks {count}: {listed}; {near_names(missing[0], table.names)}")
+    return table.matrix([places[name] for name in names])
+
+
+def _probabilities(model: Any, matrix: Any) -> dict[str, _Vector]:
+    probabilities = model.predict_proba(matrix)
+    return {f"probability_{label}": probabilities[:, i] for i, label in enumerate(_classes(model).tolist())}
+
+
+def _predictions(model: Any, matrix: Any) -> _Vector:
+    predicted: _Vector = model.predict(matrix)
+    return predicted.astype(_classes(model).dtype) if hasattr(model, "classes_") else predicted
+
+
+def _classes(model: Any) -> _Vector:
+    """Whole numbers as such, as they stood in the file."""
+    classes: _Vector = model.classes_
+    whole = classes.dtype.kind == "f" and (classes == np.trunc(classes)).all() and (np.abs(classes) < 2**53).all()
+    return classes.astype(np.int64) if whole else classes
+
+
+def _written(columns: dict[str, _Vector], *, as_parquet: bool) -> bytes:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    buffer = io.BytesIO()
+    write = pyarrow.parquet.write_table if as_parquet else pyarrow.csv.write_csv
+    write(pa.table(columns), buffer)
+    return buffer.getvalue()
