@@ -84,14 +84,9 @@ class Planned(Misbehaving):
         super().__init__(problem, weight, fault="", rounds=tuple(plan), folder=folder)
         self.plan = plan
 
-    def handle(self, message):
-        if self.plan.get(message.round) == "app_raises" and message.kind == "work" and self._is_due(message):
-            raise RuntimeError("row 3.14159 of the data is wrong")
-        return super().handle(message)
-
     def _worked(self, request):
-        fault = self.plan.get(request.round, "app_raises")
-        if fault == "app_raises" or not self._is_due(request):
+        fault = self.plan.get(request.round)
+        if fault is None or not self._is_due(request):
             return Client._worked(self, request)
         return getattr(self, fault)(request)
 
@@ -104,7 +99,7 @@ class Planned(Misbehaving):
 
 @pytest.mark.parametrize("deployment", [False, True], ids=["simulation", "deployment"])
 def test_apps_that_fail_change_nothing(deployment, tmp_path, undisturbed):
-    plans = [{2: "sends_an_old_round", 3: "dawdles"}, {1: "sends_nan", 2: "app_raises"}]
+    plans = [{2: "sends_an_old_round", 3: "dawdles"}, {1: "sends_nan", 2: "raises"}]
     clients = [Planned(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], tmp_path / str(i)) for i in range(2)]
     engine = FlowerEngine(clients, deployment=deployment)
     try:
