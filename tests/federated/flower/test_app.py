@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="needs the extra minmin[flower]")
+pytest.importorskip("ray", reason="needs the extra minmin[flower]")
 
 from federated.flower.deployments import APP, HOST, Deployment, assert_on_loopback_alone
 from minmin import federated

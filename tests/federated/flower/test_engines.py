@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="needs the extra minmin[flower]")
+pytest.importorskip("ray", reason="needs the extra minmin[flower]")
 
 import minmin
 from federated.cases import WEIGHTS, Misbehaving, as_sum, three_problems
