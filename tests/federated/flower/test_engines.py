@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from federated.flower.deployments import alive, assert_on_loopback_alone
 from minmin import federated
 from minmin.cli.app import run as run_command
 from minmin.federated import Client, FlowerEngine
+from minmin.federated.messages import DescribeRequest
 from minmin.problems import Function
 
 pytestmark = [
@@ -129,6 +131,26 @@ def test_whatever_is_killed_is_started_again(undisturbed):
     finally:
         engine.close()
     assert len(killed) == 2
+    assert_same(result, clients, undisturbed)
+
+
+def ask_for_ever(engine):
+    while True:
+        engine.exchange({0: DescribeRequest("before", 0)}, None)
+
+
+def test_an_engine_serves_another_run_after_one_that_was_interrupted(undisturbed):
+    """What was asked before is not taken for an answer."""
+    clients = two_clients()
+    engine = FlowerEngine(clients)
+    impatient = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    try:
+        impatient.start()
+        with pytest.raises(KeyboardInterrupt):
+            ask_for_ever(engine)
+        result = federated.run(clients, engine=engine, rounds=ROUNDS, timeout=60.0)
+    finally:
+        engine.close()
     assert_same(result, clients, undisturbed)
 
 
