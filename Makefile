@@ -24,6 +24,8 @@ bench: $(PEERS)  ## ratios of time, measured in one run
 	$(BIN)/python benchmarks/inner_step.py
 	$(BIN)/python benchmarks/checkpoint_cost.py
 	$(BIN)/python benchmarks/federated_overhead.py
+	$(BIN)/python benchmarks/estimator_overhead.py
+	$(BIN)/python benchmarks/penalty_path.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

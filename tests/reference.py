@@ -7,7 +7,7 @@ import scipy.sparse
 import scipy.special
 
 import minmin
-from minmin.problems import GLM, Function, Quadratic
+from minmin.problems import GLM, Function, Quadratic, Softmax
 
 VARIANTS = {
     "reduced-newton": ("reduced-newton", {}),
@@ -76,12 +76,54 @@ def random_glm(rng: np.random.Generator, loss: str = "logistic", n: int = 60, sp
     return GLM(X, Y, target, loss, alpha_x=alpha_x, alpha_y=alpha_y, sample_weight=weight)
 
 
+def with_penalties(problem: GLM, alpha_x, alpha_y) -> GLM:
+    """The same data under other penalties."""
+    return GLM(
+        problem.X,
+        problem.Y,
+        problem.target,
+        problem.loss.name,
+        alpha_x=alpha_x,
+        alpha_y=alpha_y,
+        sample_weight=problem.weights,
+    )
+
+
+def random_columns_glm(
+    rng: np.random.Generator, loss: str = "logistic", sparse: bool = False, free_x: bool = False, free_y: bool = True
+) -> GLM:
+    """A penalty a column, of 1e-7 to 1e-1, and some columns of a free block without one."""
+    problem = random_glm(rng, loss, sparse=sparse)
+    alphas = []
+    for columns, free in ((problem.d_x, free_x), (problem.d_y, free_y)):
+        penalised = rng.uniform(size=columns) < 0.5 if free else True
+        alphas.append(np.where(penalised, 10 ** rng.uniform(-7, -1, size=columns), 0.0))
+    return with_penalties(problem, *alphas)
+
+
+def random_softmax(rng: np.random.Generator, sparse: bool = False, free_y: bool = False) -> Softmax:
+    """Two to four classes and a penalty a column, of 1e-4 to 1e-1; with ``free_y`` an unpenalised intercept too."""
+    n, d_x, d_y, classes = 60, int(rng.integers(1, 6)), int(rng.integers(1, 4)), int(rng.integers(2, 5))
+    X, Y = rng.standard_normal((n, d_x)), 0.3 * rng.standard_normal((n, d_y))
+    margins = X @ rng.standard_normal((d_x, classes)) + Y @ rng.standard_normal((d_y, classes))
+    target = np.argmax(margins + rng.gumbel(size=(n, classes)), axis=1)
+    alpha_x, alpha_y = (10 ** rng.uniform(-4, -1, size=d) for d in (d_x, d_y))
+    if free_y:
+        Y, alpha_y = np.c_[Y, np.ones(n)], np.r_[alpha_y, 0.0]
+    if sparse:
+        X = scipy.sparse.csr_array(X * (rng.uniform(size=X.shape) < 0.4))
+    weight = rng.uniform(0.1, 2.0, size=n) if rng.uniform() < 0.5 else None
+    return Softmax(X, Y, target, classes, alpha_x=alpha_x, alpha_y=alpha_y, sample_weight=weight)
+
+
 def glm_minimum(problem: GLM) -> tuple[np.ndarray, float]:
     """The minimiser and minimum of a GLM, by Newton's method in plain NumPy."""
     X = problem.X.toarray() if scipy.sparse.issparse(problem.X) else problem.X
     Y = problem.Y.toarray() if scipy.sparse.issparse(problem.Y) else problem.Y
     A, w, t = np.hstack([X, Y]), problem.weights, problem.target
-    alpha = np.repeat([problem.alpha_x, problem.alpha_y], [problem.d_x, problem.d_y])
+    alpha = np.concatenate(
+        [np.broadcast_to(problem.alpha_x, problem.d_x), np.broadcast_to(problem.alpha_y, problem.d_y)]
+    )
     z = np.zeros(A.shape[1])
     for _ in range(60):
         m = A @ z

@@ -1,5 +1,7 @@
 """Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the optimum you are."""
 
+from typing import Any
+
 from minmin import datasets, federated, methods, problems
 from minmin.checking import Finding, Report, check
 from minmin.constants import Constants
@@ -44,3 +46,11 @@ __all__ = [
     "minimize",
     "problems",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "estimators":  # needs scikit-learn, so only those who ask for it import it
+        from importlib import import_module
+
+        return import_module("minmin.estimators")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

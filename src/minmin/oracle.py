@@ -269,6 +269,10 @@ class Evaluation(ABC):
         """The diagonal of H_yy."""
         self._lacks(Ability.HESS_PRODUCT)
 
+    def without_flat(self, dy: Array) -> Array:
+        """A step in y without its part, by rounding, along directions in which f never changes; of one part too."""
+        return dy
+
     def hess_xx_diagonal(self) -> Vector:
         """The diagonal of H_xx."""
         self._lacks(Ability.HESS_PRODUCT)
@@ -497,8 +501,11 @@ class Problem(ABC):
         """Arrays, numbers and strings that tell this problem from others, for checkpoints."""
         return [self.d_x, self.d_y, repr(self._given)]
 
-    def meters(self) -> dict[str, Any]:
-        """What the history shall show beside calls, values and time: numbers, or tuples of them, by name."""
+    def meters(self, x: Vector | None = None) -> dict[str, Any]:
+        """What the history shall show beside calls, values and time: numbers, or tuples of them, by name.
+
+        Of the answer x; without one, the names are what matters.
+        """
         return {}
 
     def start(self, x0: Any, y0: Any) -> tuple[Vector, Vector]:

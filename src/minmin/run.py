@@ -246,7 +246,8 @@ class Run:
         """Record the answer through the uncounted problem, and ask whoever wants to see it."""
         record = self._record(self.answer)
         if self._is_recorded():
-            self.history.append(record, self.original.meters().values())
+            with self.clock.stopped():
+                self.history.append(record, self.original.meters(record.x).values())
         self._check_certificate(record)
         if self.progress is not None:
             self.progress.show(record)
@@ -317,7 +318,7 @@ class Run:
     def _made_of(self, record: Record, end: _End) -> Result:
         seconds = self.clock.elapsed()
         record = record._replace(grad_x=self.tally["grad_x"], grad_y=self.tally["grad_y"], seconds=seconds)
-        self.history.finish(record, self.original.meters().values())
+        self.history.finish(record, self.original.meters(record.x).values())
         if self.progress is not None:
             self.progress.show(record, last=True)
         return Result(

@@ -147,6 +147,23 @@ def test_federated_simulation(call, svm, split):
     assert f"{said['calls']['grad_x']} rounds" in out
 
 
+def test_held_out_losses_by_client(call, svm):
+    arguments = ["federated", "simulate", svm, "--clients", 3, "--x-columns", "1-100", "--held-out", 0.25]
+    code, out, _ = call(*arguments, "--alpha-x", 0.01, "--alpha-y", 1e-3, "--json")
+    losses = json.loads(out)["held_out_loss"]
+    assert code == 0
+    assert len(losses) == 3
+    assert all(0.2 < loss < 0.8 for loss in losses)  # better than a coin's, or little worse, and not the training loss
+    code, out, _ = call(*arguments, "--alpha-x", 0.01, "--alpha-y", 1e-3)
+    assert f"held_out_loss by client: {losses[0]:.4g}" in out
+
+
+def test_held_out_rows_that_are_too_few(call, svm):
+    code, _, err = call("federated", "simulate", svm, "--clients", 1000, "--x-columns", "1-100", "--held-out", 0.1)
+    assert code == 2
+    assert "--held-out 0.1: leaves 0 of the 2 rows" in err
+
+
 def test_more_clients_than_rows(call, csv):
     arguments = ["federated", "simulate", csv, "--target", "clicked", "--y-columns", "age", "--clients", 201]
     code, _, err = call(*arguments)

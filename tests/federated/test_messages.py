@@ -15,6 +15,8 @@ from minmin.federated.messages import (
     DescribeRequest,
     Description,
     LookRequest,
+    MeasureRequest,
+    Measures,
     MessageError,
     Refusal,
     Reply,
@@ -29,42 +31,66 @@ KNOWN = Constants(4.0, 9.0, 1.0, 2.0, "proved")
 GOLDEN = {
     "work": (
         WorkRequest("a1", 3, X, "bam", {"inner": "lbfgs"}, True, "d"),
-        b"minmin message 1\n\xf3\x14\x16Q\x91\x00\x00\x00"
-        b'{"arrays":[["x","float64",2]],"content":{"digest":"d","round":3,"run":"a1","settings":{"in'
-        b'ner":"lbfgs"},"value":true,"work":"bam"},"kind":"work"}'
-        b"\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\x00\xc0",
+        b"minmin message 2\n\x17\\>\xcd\xaa\x00\x00\x00"
+        b'{"arrays":[["x","float64",2]],"kind":"work","numbers":[["round",null,"q"]],"texts":{"diges'
+        b't":"d","run":"a1","settings":"{\\"inner\\":\\"lbfgs\\"}","value":true,"work":"bam"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\x00\xc0",
     ),
     "look": (
         LookRequest("a1", 3, X.astype("float32"), False),
-        b"minmin message 1\n\xb2\x0f&\xcc^\x00\x00\x00"
-        b'{"arrays":[["x","float32",2]],"content":{"gradient":false,"round":3,"run":"a1"},"kind":"lo'
-        b'ok"}'
-        b"\x00\x00\xc0?\x00\x00\x00\xc0",
+        b"minmin message 2\n\xf8\xa4u\xfdq\x00\x00\x00"
+        b'{"arrays":[["x","float32",2]],"kind":"look","numbers":[["round",null,"q"]],"texts":{"gradi'
+        b'ent":false,"run":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\xc0?\x00\x00\x00\xc0",
+    ),
+    "measure": (
+        MeasureRequest("a1", 3, X),
+        b"minmin message 2\nP\x0e&\xb3c\x00\x00\x00"
+        b'{"arrays":[["x","float64",2]],"kind":"measure","numbers":[["round",null,"q"]],"texts":{"ru'
+        b'n":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\x00\xc0",
     ),
     "describe": (
         DescribeRequest("a1", 0),
-        b"minmin message 1\n\x8c\xa8\xed\x0f@\x00\x00\x00"
-        b'{"arrays":[],"content":{"round":0,"run":"a1"},"kind":"describe"}',
+        b"minmin message 2\n\x13N\x0b\x1bS\x00\x00\x00"
+        b'{"arrays":[],"kind":"describe","numbers":[["round",null,"q"]],"texts":{"run":"a1"}}'
+        b"\x00\x00\x00\x00\x00\x00\x00\x00",
     ),
     "description": (
-        Description("a1", 0, 2, 5, 1.5, "float64", 3, KNOWN),
-        b"minmin message 1\n\xe4\xb40\xd5\xdd\x00\x00\x00"
-        b'{"arrays":[],"content":{"abilities":3,"constants":{"L_x":4.0,"L_y":9.0,"blocks":["x","y"],'
-        b'"mu_x":1.0,"mu_y":2.0,"source":"proved"},"d_x":2,"d_y":5,"dtype":"float64","round":0,"run"'
-        b':"a1","weight":1.5},"kind":"description"}',
+        Description("a1", 0, "b", ["loss"], 2, 5, 1.5, "float64", 3, KNOWN),
+        b"minmin message 2\nB\xb0K\x1bI\x01\x00\x00"
+        b'{"arrays":[],"kind":"description","numbers":[["round",null,"q"],["d_x",null,"q"],["d_y",nu'
+        b'll,"q"],["weight",null,"d"],["abilities",null,"q"]],"texts":{"constants":"{\\"L_x\\":4.0,\\"L'
+        b'_y\\":9.0,\\"blocks\\":[\\"x\\",\\"y\\"],\\"mu_x\\":1.0,\\"mu_y\\":2.0,\\"source\\":\\"proved\\"}","dtype'
+        b'":"float64","measured":"[\\"loss\\"]","name":"b","run":"a1"}}'
+        b"\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00"
+        b"\x00\x00\x00\x00\x00\x00\xf8?\x03\x00\x00\x00\x00\x00\x00\x00",
     ),
     "reply": (
         Reply("a1", 3, X, None, 0.25, 1.0, 0.0, 1e-16, {"gain": float("inf")}, {"grad_y": 2}, 0.5),
-        b"minmin message 1\n^M\xd9\xe5\xe0\x00\x00\x00"
-        b'{"arrays":[["vector","float64",2]],"content":{"calls":{"grad_y":2},"eps":1e-16,"grad_y_squ'
-        b'are":0.25,"memory":{"gain":Infinity},"other_terms":0.0,"round":3,"run":"a1","seconds":0.5,'
-        b'"value":null,"y_square":1.0},"kind":"reply"}'
-        b"\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\x00\xc0",
+        b"minmin message 2\n\x86\xe9\xd3\x19\x10\x01\x00\x00"
+        b'{"arrays":[["vector","float64",2]],"kind":"reply","numbers":[["round",null,"q"],["grad_y_s'
+        b'quare",null,"d"],["y_square",null,"d"],["other_terms",null,"d"],["eps",null,"d"],["memory"'
+        b',"gain","d"],["calls","grad_y","q"],["seconds",null,"d"]],"texts":{"run":"a1","value":null'
+        b"}}"
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xd0?\x00\x00\x00\x00\x00\x00\xf0?"
+        b"\x00\x00\x00\x00\x00\x00\x00\x00\xbc\x89\xd8\x97\xb2\xd2\x9c<\x00\x00\x00\x00\x00\x00\xf0\x7f"
+        b"\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0?\x00\x00\x00\x00\x00\x00\xf8?"
+        b"\x00\x00\x00\x00\x00\x00\x00\xc0",
+    ),
+    "measures": (
+        Measures("a1", 3, 1.5, {"loss": 0.5}),
+        b"minmin message 2\n\xfb\xb6\xb4\x9b~\x00\x00\x00"
+        b'{"arrays":[],"kind":"measures","numbers":[["round",null,"q"],["weight",null,"d"],["metrics'
+        b'","loss","d"]],"texts":{"run":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\xe0?",
     ),
     "refusal": (
         Refusal("a1", 3, "stale"),
-        b"minmin message 1\n\x1d\x96\xd1\x90P\x00\x00\x00"
-        b'{"arrays":[],"content":{"reason":"stale","round":3,"run":"a1"},"kind":"refusal"}',
+        b"minmin message 2\n \xad\x05\xf7c\x00\x00\x00"
+        b'{"arrays":[],"kind":"refusal","numbers":[["round",null,"q"]],"texts":{"reason":"stale","ru'
+        b'n":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00",
     ),
 }
 
@@ -101,8 +127,20 @@ any_message = st.one_of(
     st.builds(LookRequest, names, rounds, vectors, st.booleans()),
     st.builds(DescribeRequest, names, rounds),
     st.builds(
-        Description, names, rounds, rounds, rounds, numbers, names, st.integers(0, 15), st.one_of(st.none(), constants)
+        Description,
+        names,
+        rounds,
+        names,
+        st.lists(names, max_size=3),
+        rounds,
+        rounds,
+        numbers,
+        names,
+        st.integers(0, 15),
+        st.one_of(st.none(), constants),
     ),
+    st.builds(MeasureRequest, names, rounds, vectors),
+    st.builds(Measures, names, rounds, numbers, st.dictionaries(names, numbers)),
     st.builds(
         Reply,
         names,
@@ -153,7 +191,7 @@ def sealed(header, arrays=b""):
     """Bytes with a right length and checksum around any header."""
     header = header if isinstance(header, bytes) else json.dumps(header).encode()
     body = len(header).to_bytes(4, "little") + header + arrays
-    return b"minmin message 1\n" + zlib.crc32(body).to_bytes(4, "little") + body
+    return b"minmin message 2\n" + zlib.crc32(body).to_bytes(4, "little") + body
 
 
 @pytest.mark.parametrize("kind", GOLDEN)
@@ -193,15 +231,21 @@ def header_of(message):
     return json.loads(encode(message)[25 : 25 + header_length])
 
 
+def payload_of(message):
+    """The numbers and arrays after the header."""
+    data = encode(message)
+    return data[25 + int.from_bytes(data[21:25], "little") :]
+
+
 @given(st.data())
 def test_headers_with_anything_in_them_are_refused_or_typed(data):
     """One place of a good header is replaced; where the result is still a message, it has the types that it states."""
     message = GOLDEN[data.draw(st.sampled_from(sorted(GOLDEN)))][0]
     header = header_of(message)
     inside = data.draw(st.booleans())
-    place = data.draw(st.sampled_from(sorted(header["content"] if inside else header)))
-    (header["content"] if inside else header)[place] = data.draw(json_values)
-    raw = b"".join(array.tobytes() for array in vars(message).values() if isinstance(array, np.ndarray))
+    place = data.draw(st.sampled_from(sorted(header["texts"] if inside else header)))
+    (header["texts"] if inside else header)[place] = data.draw(json_values)
+    raw = payload_of(message)
     try:
         found = decode(sealed(header, raw))
     except MessageError:
@@ -239,7 +283,36 @@ def test_headers_with_anything_in_them_are_refused_or_typed(data):
 )
 def test_arrays_of_other_types_and_sizes_are_refused(arrays):
     header = header_of(GOLDEN["work"][0]) | {"arrays": arrays}
-    refused(sealed(header, X.tobytes()))
+    refused(sealed(header, payload_of(GOLDEN["work"][0])))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [["round", None, "i"]],
+        [["round", None, "d"]],
+        [["round", None, 8]],
+        [["round", "key", "q"]],
+        [["settings", "inner", "q"]],
+        [["other", None, "q"]],
+        [["round", None]],
+        [["round", None, "q"], ["round", None, "q"]],
+        [[["round"], None, "q"]],
+        ["round"],
+        None,
+        7,
+    ],
+)
+def test_numbers_of_other_types_and_names_are_refused(numbers):
+    header = header_of(GOLDEN["work"][0]) | {"numbers": numbers}
+    refused(sealed(header, payload_of(GOLDEN["work"][0])))
+
+
+@given(st.floats(), st.floats(), st.integers(0, 2**62))
+def test_the_length_tells_nothing_of_the_numbers(a, b, count):
+    first = Reply("a1", 3, X, 0.0, 0.0, 0.0, 0.0, 0.0, {"gain": 0.0}, {"grad_y": 0}, 0.0)
+    second = Reply("a1", 3, X, a, b, a, b, a, {"gain": b}, {"grad_y": count}, a)
+    assert len(encode(first)) == len(encode(second))
 
 
 def test_hostile_headers_are_refused():
@@ -247,10 +320,10 @@ def test_hostile_headers_are_refused():
     refused(sealed(b'{"a":' * 200_000))
     refused(sealed(b"9" * 10_000))
     refused(sealed(b"\xff\xfe"))
-    refused(sealed({"kind": "eval", "content": {}, "arrays": []}))
-    refused(sealed({"kind": ["work"], "content": {}, "arrays": []}))
-    refused(sealed({"kind": "__class__", "content": {"run": "a"}, "arrays": []}))
-    refused(b"minmin message 1\n" + b"\xff" * 8)
+    refused(sealed({"kind": "eval", "texts": {}, "arrays": []}))
+    refused(sealed({"kind": ["work"], "texts": {}, "arrays": []}))
+    refused(sealed({"kind": "__class__", "texts": {"run": "a"}, "arrays": []}))
+    refused(b"minmin message 2\n" + b"\xff" * 8)
 
 
 def test_nothing_is_pickled(monkeypatch):

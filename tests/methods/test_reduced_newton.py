@@ -13,7 +13,15 @@ from minmin.methods.cg import reduced_cg
 from minmin.methods.line_search import search
 from minmin.methods.y_system import YSystem
 from minmin.problems import GLM, Quadratic
-from reference import ExactQuadratic, as_function, glm_minimum, random_glm, random_quadratic
+from reference import (
+    ExactQuadratic,
+    as_function,
+    glm_minimum,
+    random_columns_glm,
+    random_glm,
+    random_quadratic,
+    random_softmax,
+)
 
 seeds = st.integers(0, 10**6)
 LOSSES = ["logistic", "squared", "poisson"]
@@ -25,6 +33,10 @@ def problem_of(kind, seed):
         return minmin.Sum(
             [Quadratic.random(d_x=4, d_y=i + 1, coupling=1.0, seed=seed + i) for i in range(3)], [1, 2, 3]
         )
+    if kind == "softmax":
+        return random_softmax(rng, sparse=bool(seed % 2))
+    if kind == "columns":
+        return random_columns_glm(rng, LOSSES[seed % 3], sparse=bool(seed % 2), free_x=True)
     return random_quadratic(rng, 1e3) if kind == "quadratic" else random_glm(rng, kind, sparse=bool(seed % 2))
 
 
@@ -46,7 +58,7 @@ def dense_hessian(problem, x, y):
     return np.array(columns).T
 
 
-@pytest.mark.parametrize("kind", ["quadratic", *LOSSES])
+@pytest.mark.parametrize("kind", ["quadratic", "columns", "softmax", *LOSSES])
 @given(seed=seeds)
 def test_products_and_the_schur_complement_are_those_of_the_dense_hessian(kind, seed):
     problem, rng = problem_of(kind, seed), np.random.default_rng(seed)
@@ -68,7 +80,7 @@ def test_products_and_the_schur_complement_are_those_of_the_dense_hessian(kind, 
     assert np.allclose(reduced, schur @ dx, **close)
 
 
-@pytest.mark.parametrize("kind", ["quadratic", "sum", *LOSSES])
+@pytest.mark.parametrize("kind", ["quadratic", "sum", "columns", "softmax", *LOSSES])
 @given(seed=seeds)
 def test_a_moved_slice_says_what_a_fresh_one_says(kind, seed):
     problem, rng = problem_of(kind, seed), np.random.default_rng(seed)
@@ -117,8 +129,8 @@ class Counting:
 @pytest.mark.parametrize("stop", [{"tol": 1e-9}, {"max_grad_x": 3}, {"tol": 0, "max_grad_y": 5}, {"tol": 1e-300}])
 def test_passes_are_the_products_made_whoever_looks(loss, stop, monkeypatch):
     """Two a step of conjugate gradients, one for ∇F, one for the preconditioner; one a run for norms."""
-    monkeypatch.setattr(minmin.problems.glm, "column_squares", lambda squared, weights: squared.T @ weights)
-    monkeypatch.setattr(minmin.problems.glm, "row_squares", lambda squared: squared @ np.ones(squared.shape[1]))
+    monkeypatch.setattr(minmin.problems.linear, "column_squares", lambda squared, weights: squared.T @ weights)
+    monkeypatch.setattr(minmin.problems.linear, "row_squares", lambda squared: squared @ np.ones(squared.shape[1]))
     for seed in range(5):
         problem = random_glm(np.random.default_rng(seed), loss, sparse=True)
         counts = {"passes": 0, "passes_y": 0}
@@ -127,7 +139,7 @@ def test_passes_are_the_products_made_whoever_looks(loss, stop, monkeypatch):
         problem._found["Y squared"] = Counting(Y * Y, counts, "passes_y")
         problem.X = Counting(problem.X, counts, "passes")
         problem._X_T, problem._Y_T = problem.X.T, Counting(Y.T, counts, "passes_y")
-        monkeypatch.setattr(minmin.problems.glm, "weighted_gram", lambda _, h, Y=Y: (Y.T * h) @ Y)
+        monkeypatch.setattr(minmin.problems.bending, "weighted_gram", lambda _, h, Y=Y: (Y.T * h) @ Y)
         problem.Y = Counting(Y, counts, "passes_y")
         r = minmin.minimize(problem, method="reduced-newton", callback=lambda record: False, **stop)
         start = {"passes": 1, "passes_y": 1}  # the value of the start is looked at before anything is known of it
@@ -208,7 +220,7 @@ def test_an_unpenalised_y_is_certified_and_an_unpenalised_x_is_estimated():
         assert r.fun - minimum <= r.gap_bound <= 1e-9
 
 
-@pytest.mark.parametrize("kind", ["quadratic", "logistic", "poisson", "sum"])
+@pytest.mark.parametrize("kind", ["quadratic", "logistic", "poisson", "softmax", "sum"])
 def test_a_large_y_is_eliminated_by_conjugate_gradients(kind, monkeypatch):
     problem = problem_of(kind, 4)
     dense = minmin.minimize(problem, method="reduced-newton", tol=1e-9)

@@ -6,7 +6,7 @@ import scipy.sparse
 
 import minmin
 from minmin import Constants, InputError
-from minmin.problems import GLM, Function, Quadratic
+from minmin.problems import GLM, Function, Quadratic, Softmax
 
 EYE = np.eye(3)
 ONES = np.ones(3)
@@ -17,6 +17,10 @@ def glm(X=None, Y=None, target=None, loss="logistic", **options):
     Y = np.ones((4, 1)) if Y is None else Y
     target = [1, -1, 1, -1] if target is None else target
     return GLM(X, Y, target, loss, **{"alpha_x": 0.1, "alpha_y": 0.1, **options})
+
+
+def softmax(target, classes=None):
+    return Softmax(np.ones((4, 2)), np.ones((4, 1)), target, classes, alpha_x=0.1, alpha_y=0.1)
 
 
 def with_entry(value, index=(1, 0)):
@@ -67,6 +71,22 @@ CASES = {
     "negative penalty": (lambda: glm(alpha_x=-1.0), r"alpha_x = -1.0 must be finite and not negative"),
     "NaN penalty": (lambda: glm(alpha_y=float("nan")), r"alpha_y = nan"),
     "penalty as text": (lambda: glm(alpha_y="big"), r"alpha_y must be a number"),
+    "too few penalties": (lambda: glm(alpha_x=[1.0]), r"alpha_x has shape \(1,\); .*one for each of 2 columns"),
+    "a negative penalty among them": (lambda: glm(alpha_x=[1.0, -2.0]), r"alpha_x\[1\] = -2 must not be negative"),
+    "an infinite penalty among them": (lambda: glm(alpha_y=np.array([np.inf])), r"alpha_y holds inf at index 0"),
+    "penalties as text": (lambda: glm(alpha_x=["a", "b"]), r"alpha_x holds <U1"),
+    "classes that are not whole": (lambda: softmax([0, 1, 1.5, 2]), r"target\[2\] = 1.5: .*whole numbers, 0, 1, 2"),
+    "a class out of range": (lambda: softmax([0, 1, 2, 3], 3), r"target\[3\] = 3: .*whole numbers, 0 to 2"),
+    "years for classes": (
+        lambda: softmax([2023, 2024, 2025, 2025]),
+        r"2025 among 4 samples.*number the classes from 0",
+    ),
+    "a negative class": (lambda: softmax([0, -1, 1, 1]), r"target\[1\] = -1"),
+    "classes as text": (lambda: softmax(list("abcd")), r"target holds <U1"),
+    "a NaN class": (lambda: softmax([0, 1, np.nan, 1]), r"target holds nan at index 2"),
+    "one class": (lambda: softmax([0, 0, 0, 0]), r"1 class is too few; give classes=2"),
+    "half a class": (lambda: softmax([0, 1, 1, 0], 2.5), r"classes = 2.5 must be a whole number"),
+    "too few classes": (lambda: softmax([0, 1, 2]), r"target has shape \(3,\); X has 4 rows"),
     "unknown loss": (lambda: glm(loss="logistc"), r"unknown loss 'logistc': did you mean 'logistic'"),
     "gradient not callable": (lambda: Function(None, 3, abs, d_x=1, d_y=1), r"grad_x must be callable"),
     "constants of another kind": (lambda: Function(None, abs, abs, d_x=1, d_y=1, constants=1.0), r"minmin.Constants"),

@@ -12,7 +12,7 @@ import minmin
 from minmin.methods.y_system import YSystem
 from minmin.problems import GLM
 from minmin.problems.losses import LOSSES
-from reference import random_glm
+from reference import random_columns_glm, random_glm, with_penalties
 
 seeds = st.integers(0, 10**6)
 
@@ -50,25 +50,16 @@ def certificate_at(problem, x, y):
     return here, problem.certificate(here, system.whole_root)
 
 
-def with_penalties(problem, alpha_x, alpha_y):
-    return GLM(
-        problem.X,
-        problem.Y,
-        problem.target,
-        problem.loss.name,
-        alpha_x=alpha_x,
-        alpha_y=alpha_y,
-        sample_weight=problem.weights,
-    )
-
-
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("penalised", ["both", "x"])
+@pytest.mark.parametrize("penalised", ["both", "x", "columns"])
 @given(seed=seeds, log_distance=st.floats(-9, 1))
 def test_never_below_the_gap(loss, penalised, seed, log_distance):
     rng = np.random.default_rng(seed)
-    problem = random_glm(rng, loss, sparse=bool(seed % 2))
-    problem = with_penalties(problem, problem.alpha_x, problem.alpha_y if penalised == "both" else 0.0)
+    if penalised == "columns":
+        problem = random_columns_glm(rng, loss, sparse=bool(seed % 2), free_y=bool(seed % 3))
+    else:
+        problem = random_glm(rng, loss, sparse=bool(seed % 2))
+        problem = with_penalties(problem, problem.alpha_x, problem.alpha_y if penalised == "both" else 0.0)
     try:
         best = minmin.minimize(problem, method="reduced-newton", tol=1e-15)
     except minmin.NoMinimumError:

@@ -3,6 +3,8 @@
 from minmin.federated.blur import Blur
 from minmin.federated.client import Client
 from minmin.federated.engines import Engine, FlowerEngine, LocalEngine, ProcessEngine
+from minmin.federated.evaluation import evaluate
+from minmin.federated.layout import Layout
 from minmin.federated.run import names, run
 from minmin.federated.server import ClientError
 from minmin.federated.store import FolderStore, MemoryStore, StateStore
@@ -14,10 +16,12 @@ __all__ = [
     "Engine",
     "FlowerEngine",
     "FolderStore",
+    "Layout",
     "LocalEngine",
     "MemoryStore",
     "ProcessEngine",
     "StateStore",
+    "evaluate",
     "names",
     "run",
 ]

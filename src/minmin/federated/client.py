@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from minmin.federated.messages import (
     DescribeRequest,
     Description,
     LookRequest,
+    MeasureRequest,
+    Measures,
     Message,
     MessageError,
     Refusal,
@@ -45,6 +48,11 @@ class Client:
         Where y_i and the last reply are kept; in memory where not given.
     blur : Blur, optional
         Clipping and noise for the vector that is sent; the server's bound is no certificate then.
+    name : str, optional
+        What the client is called in messages and errors; a run that goes on needs the same clients in the same order.
+    metrics : mapping of str to callable, optional
+        What this client is willing to tell of itself when it is asked, such as its loss on data held out: each
+        ``metric(x, y)`` gives one number.
     """
 
     def __init__(
@@ -55,6 +63,8 @@ class Client:
         y0: Any = None,
         store: StateStore | None = None,
         blur: Blur | None = None,
+        name: str = "",
+        metrics: Mapping[str, Callable[[Any, Any], float]] | None = None,
     ):
         if not isinstance(problem, Problem) or isinstance(problem, Sum):
             raise InputError(f"a client's problem must be a minmin problem, but no Sum; got {type(problem).__name__}")
@@ -65,6 +75,10 @@ class Client:
         if blur is not None and not isinstance(blur, Blur):
             raise InputError(f"blur must be a minmin.federated.Blur, got {blur!r}")
         self.blur = blur
+        if not isinstance(name, str):
+            raise InputError(f"a client's name must be a str, got {name!r}")
+        self.name = name
+        self.metrics = _checked_metrics(metrics)
         _, self.y0 = problem.start(None, y0)
         self._tally = Tally()
         self._problem = problem.matching(self.y0).counted(self._tally)
@@ -93,6 +107,8 @@ class Client:
                 return self._worked(message)
             if isinstance(message, LookRequest):
                 return self._looked(message)
+            if isinstance(message, MeasureRequest):
+                return self._measured(message)
         except Exception as error:
             return Refusal(message.run, message.round, f"raised {type(error.__cause__ or error).__name__}")
         return Refusal(message.run, message.round, "malformed")
@@ -106,6 +122,8 @@ class Client:
         return Description(
             message.run,
             message.round,
+            self.name,
+            list(self.metrics),
             p.d_x,
             p.d_y,
             self.weight,
@@ -156,9 +174,17 @@ class Client:
         evaluation = self._problem.fix(like(request.x, self.y0)).at(y)
         return self._reply(request, evaluation, {}, gradient=request.gradient, value=True, begun=begun)
 
+    def _measured(self, request: MeasureRequest) -> Message:
+        if not self._is_point(request.x):
+            return Refusal(request.run, request.round, "malformed")
+        kept = self.store.load(request.run, self.y0) if request.run else None
+        y = self.y if not request.run else to_numpy(self.y0 if kept is None else kept.y)
+        told = {name: float(metric(request.x.copy(), y.copy())) for name, metric in self.metrics.items()}
+        return Measures(request.run, request.round, self.weight, told)
+
     def _is_point(self, x: Any) -> bool:
         known = isinstance(x, np.ndarray) and dtype_name(x) == dtype_name(self.y0)
-        return known and x.shape == (self._problem.d_x,) and all_finite(x)
+        return known and x.shape == (self._problem.d_x,) and _is_finite(x)
 
     def _reply(
         self,
@@ -192,13 +218,34 @@ class Client:
         )
 
 
-_newest_work: tuple[WorkRequest, Work] | None = None
+def _checked_metrics(metrics: Any) -> dict[str, Callable[[Any, Any], float]]:
+    if metrics is None:
+        return {}
+    if not isinstance(metrics, Mapping):
+        raise InputError(f"metrics must be a mapping of names to callables of (x, y), got {metrics!r}")
+    for name, metric in metrics.items():
+        if not isinstance(name, str) or not name or not callable(metric):
+            raise InputError(f"metrics must be names with callables of (x, y), got {name!r}: {metric!r}")
+    return dict(metrics)
+
+
+class _Newest:
+    """What was found out of the newest request, for all clients in this process that are handed the very same one."""
+
+    point: Any = None
+    is_finite = False
+    request: WorkRequest | None = None
+    work: Work
+
+
+def _is_finite(x: Any) -> bool:
+    if _Newest.point is not x:
+        _Newest.point, _Newest.is_finite = x, all_finite(x)
+    return _Newest.is_finite
 
 
 def _work_of(request: WorkRequest) -> Work:
-    """What a request asks for; built once for all clients in this process that are handed the very same one."""
-    global _newest_work
-    known = _newest_work
-    if known is None or known[0] is not request:
-        known = _newest_work = request, rebuilt(request.work, request.settings)
-    return known[1]
+    if _Newest.request is not request:
+        _Newest.work = rebuilt(request.work, request.settings)
+        _Newest.request = request
+    return _Newest.work

@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +16,16 @@ from minmin.constants import Constants
 from minmin.errors import MinMinError
 from minmin.space import dtype_name
 
-_MAGIC = b"minmin message 1\n"
+_MAGIC = b"minmin message 2\n"
 _CHECKSUM = struct.Struct("<I")
 _LENGTH = struct.Struct("<I")
 _START = len(_MAGIC) + _CHECKSUM.size
 _LITTLE = {name: np.dtype(name).newbyteorder("<") for name in ("float32", "float64")}
+_NUMBERS = {"d": struct.Struct("<d"), "q": struct.Struct("<q")}
+_NUMBER_SIZE = 8
+_MAPPINGS = ("dict[str, int]", "dict[str, float]")
+_NESTED = ("settings", "constants", "measured")
+"""Fields that are JSON within the header, since they are of many types."""
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
@@ -64,6 +70,26 @@ class LookRequest(Message):
     gradient: bool
 
 
+@dataclass(frozen=True, eq=False)
+class MeasureRequest(Message):
+    """Server to client: what do your metrics say at x and at the y_i that you hold?
+
+    Of this run, or of the newest one where it has no name.
+    """
+
+    kind = "measure"
+    x: np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Measures(Message):
+    """Client to server: its metrics by name."""
+
+    kind = "measures"
+    weight: float
+    metrics: dict[str, float]
+
+
 @dataclass(frozen=True)
 class DescribeRequest(Message):
     """Server to client, before the first round: what is your problem like?"""
@@ -73,9 +99,11 @@ class DescribeRequest(Message):
 
 @dataclass(frozen=True)
 class Description(Message):
-    """Client to server: sizes, abilities and constants of f_i, and its weight."""
+    """Client to server: its name and the names of its metrics, sizes, abilities and constants of f_i, its weight."""
 
     kind = "description"
+    name: str
+    measured: list[str]
     d_x: int
     d_y: int
     weight: float
@@ -108,6 +136,10 @@ class Reply(Message):
 
     kind = "reply"
 
+    def shape(self) -> tuple[Any, ...]:
+        """What the length of its bytes depends on."""
+        return self.run, self.vector.dtype, self.vector.size, self.value is None, *self.memory, None, *self.calls
+
     def numbers(self) -> dict[str, Any]:
         """All but the vector, by name."""
         return {name: value for name, value in vars(self).items() if name != "vector"}
@@ -132,24 +164,27 @@ class Refusal(Message):
 
 
 _KINDS: dict[str, type[Message]] = {
-    kind.kind: kind for kind in (WorkRequest, LookRequest, DescribeRequest, Description, Reply, Refusal)
+    kind.kind: kind
+    for kind in (WorkRequest, LookRequest, MeasureRequest, DescribeRequest, Description, Reply, Measures, Refusal)
 }
 
 
 def encode(message: Message) -> bytes:
-    """A magic line, a CRC-32 of what follows, the length of a JSON header, the header, and the arrays' bytes.
+    """A magic line, a CRC-32 of what follows, the length of a JSON header, the header, numbers, and the arrays' bytes.
 
-    They are little-endian, in the header's order.
+    Numbers take eight bytes each, little-endian like the arrays, in the header's order: how long a message is tells
+    nothing of what is in it.
     """
-    header, arrays = _header(message)
-    body = b"".join([_LENGTH.pack(len(header)), header, *(array.tobytes() for array in arrays)])
-    return b"".join([_MAGIC, _CHECKSUM.pack(zlib.crc32(body)), body])
+    header, codes, numbers, arrays = _parts(message)
+    body = [_LENGTH.pack(len(header)), header, struct.pack(codes, *numbers), *(array.tobytes() for array in arrays)]
+    joined = b"".join(body)
+    return b"".join([_MAGIC, _CHECKSUM.pack(zlib.crc32(joined)), joined])
 
 
 def encoded_size(message: Message) -> int:
     """How many bytes :func:`encode` makes."""
-    header, arrays = _header(message)
-    return _START + _LENGTH.size + len(header) + sum(array.nbytes for array in arrays)
+    header, _, numbers, arrays = _parts(message)
+    return _START + _LENGTH.size + len(header) + _NUMBER_SIZE * len(numbers) + sum([array.nbytes for array in arrays])
 
 
 def decode(data: bytes) -> Message:
@@ -162,7 +197,12 @@ def decode(data: bytes) -> Message:
     (length,) = _LENGTH.unpack_from(data, _START)
     try:
         header = json.loads(data[start : start + length])
-        content, at = dict(header["content"]), start + length
+        kind = _KINDS[header["kind"]]
+        content, at = _without_numbers(kind, header["texts"]), start + length
+        for name, key, code in header["numbers"]:
+            (number,) = _NUMBERS[code].unpack_from(data, at)
+            (content if key is None else content[name])[name if key is None else key] = number
+            at += _NUMBER_SIZE
         for name, dtype, size in header["arrays"]:
             if dtype not in _LITTLE or not _is_whole(size) or size < 0:
                 raise MessageError(f"a message must not hold {size} numbers of {dtype}")
@@ -172,8 +212,16 @@ def decode(data: bytes) -> Message:
         if at != len(data):
             raise MessageError("a message is longer or shorter than it says")
         return put_together(header["kind"], content)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise MessageError(f"a message cannot be understood: {error}") from error
+
+
+def _without_numbers(kind: type[Message], texts: dict[str, Any]) -> dict[str, Any]:
+    """A record's fields but for numbers and arrays: mappings of numbers are empty yet."""
+    content: dict[str, Any] = {field.name: {} for field in fields(kind) if str(field.type) in _MAPPINGS}
+    for name, text in texts.items():
+        content[name] = json.loads(text) if name in _NESTED and text is not None else text
+    return content
 
 
 def taken_apart(message: Message) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -216,6 +264,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "int": _is_whole,
     "float": _is_number,
     "float | None": lambda value: value is None or _is_number(value),
+    "list[str]": lambda value: isinstance(value, list) and all(isinstance(word, str) for word in value),
     "dict[str, Any]": lambda value: isinstance(value, dict),
     "dict[str, int]": lambda value: isinstance(value, dict) and all(map(_is_whole, value.values())),
     "dict[str, float]": lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
@@ -225,8 +274,40 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 """Whether a value is of a type, by the type's name in a record."""
 
 
-def _header(message: Message) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
+def _parts(message: Message) -> tuple[bytes, str, list[float], list[np.ndarray[Any, Any]]]:
+    """The header, how the numbers are packed, the numbers, and the arrays."""
     content, found = taken_apart(message)
+    texts: list[tuple[str, Any]] = []
+    names: list[tuple[str, str | None, str]] = []
+    numbers: list[float] = []
+    for name, value in content.items():
+        if name in _NESTED and value is not None:
+            texts.append((name, _JSON.encode(value)))
+        elif isinstance(value, dict):
+            names += [(name, key, _code(number)) for key, number in value.items()]
+            numbers += value.values()
+        elif _is_number(value):
+            names.append((name, None, _code(value)))
+            numbers.append(value)
+        else:
+            texts.append((name, value))
     described = [(name, dtype_name(array), array.shape[0]) for name, array in found.items()]
     arrays = [np.ascontiguousarray(found[name], _LITTLE[dtype]) for name, dtype, _ in described]
-    return _JSON.encode({"kind": message.kind, "content": content, "arrays": described}).encode(), arrays
+    header, codes = _header(message.kind, tuple(texts), tuple(names), tuple(described))
+    return header, codes, numbers, arrays
+
+
+def _code(number: float) -> str:
+    return "d" if isinstance(number, float) else "q"
+
+
+@lru_cache(maxsize=64)
+def _header(
+    kind: str,
+    texts: tuple[tuple[str, Any], ...],
+    numbers: tuple[tuple[str, str | None, str], ...],
+    arrays: tuple[tuple[str, str, int], ...],
+) -> tuple[bytes, str]:
+    """A header's bytes and the numbers' codes: the same for all clients' replies of a run."""
+    header = {"kind": kind, "texts": dict(texts), "numbers": numbers, "arrays": arrays}
+    return _JSON.encode(header).encode(), "<" + "".join(code for *_, code in numbers)

@@ -13,8 +13,9 @@ from minmin.errors import InputError, UnsupportedError, as_count, near_names
 from minmin.federated.baselines import FedAvg, FederatedReconstruction, LocalMethod, ProxSkip, Scaffold
 from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
-from minmin.federated.engines import ENGINES, Engine
-from minmin.federated.server import Federation, Policy
+from minmin.federated.engines import Engine
+from minmin.federated.opening import checked_policy, opened
+from minmin.federated.server import Federation
 from minmin.methods import Method, build
 from minmin.progress import Progress
 from minmin.result import Record, Result
@@ -47,6 +48,7 @@ def run(
     callback: Callable[[Record], Any] | None = None,
     progress: bool = False,
     checkpoint: Any = None,
+    evaluate_every: int = 0,
     **options: Any,
 ) -> Result:
     """Minimise Σ w_i f_i(x, y_i) over clients that share x and keep y_i to themselves.
@@ -83,6 +85,9 @@ def run(
         As for :func:`minmin.minimize`; the record's y is empty.
     checkpoint : path, optional
         The server's file, written after every round; a later run with the same clients goes on from it.
+    evaluate_every : int
+        Ask for the clients' metrics at the start and every so many rounds; never where 0. The history then has a
+        column a metric, with a number a client: the newest, NaN where a client has none.
     **options
         Go to the method.
 
@@ -93,14 +98,14 @@ def run(
         the columns ``bytes_up``, ``bytes_down`` and ``client_seconds`` as well, all cumulative.
     """
     clock = Clock()
-    holders, count = _checked(clients, engine)
     if method not in names():
         raise UnsupportedError(f"method {method!r} does not run in a federation: {near_names(method, names())}")
     stops = Stops(tol, None, rounds, None, max_seconds)
-    policy = Policy(_checked_timeout(timeout), as_count(retries, "retries"))
-    opened = engine if isinstance(engine, Engine) else _engine(engine)(holders)
-    try:
-        federation = Federation(opened, count, secrets.token_hex(8), policy, values=values)
+    policy = checked_policy(timeout, retries)
+    measure_every = as_count(evaluate_every, "evaluate_every")
+    with opened(clients, engine) as (reached, count):
+        name = secrets.token_hex(8)
+        federation = Federation(reached, count, name, policy, values=values, measure_every=measure_every)
         built = _built(method, federation, options)
         x, y = federation.start(x0, None)
         file = None
@@ -110,9 +115,6 @@ def run(
         shown = Progress(built.name) if progress else None
         result = Run(federation, built, "", stops, clock, callback, shown, file).go(x, y)
         return _completed(federation, result)
-    finally:
-        if not isinstance(engine, Engine):
-            opened.close()
 
 
 def _built(name: str, federation: Federation, options: dict[str, Any]) -> Method:
@@ -143,35 +145,3 @@ def _completed(federation: Federation, result: Result) -> Result:
         return replace(result, y=None, fun=fun, gap_bound=bound, certified=result.certified and math.isfinite(bound))
     except RunEnded:
         return replace(result, y=None, certified=False)
-
-
-def _checked(clients: Any, engine: Any) -> tuple[list[Client], int]:
-    """The clients that are here, and how many there are."""
-    if isinstance(clients, int) and isinstance(engine, Engine):
-        if as_count(clients, "clients") == 0:
-            raise InputError("a federation needs at least one client")
-        return [], clients
-    if not hasattr(clients, "__iter__"):
-        raise InputError(
-            f"clients must be a sequence of minmin.federated.Client, got {clients!r}; "
-            "a number goes with an Engine that reaches them"
-        )
-    holders = list(clients)
-    if not holders:
-        raise InputError("a federation needs at least one client")
-    for i, client in enumerate(holders):
-        if not isinstance(client, Client):
-            raise InputError(f"client {i} is a {type(client).__name__}; give minmin.federated.Client(problem, weight)")
-    return holders, len(holders)
-
-
-def _checked_timeout(timeout: Any) -> float | None:
-    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
-        raise InputError(f"timeout = {timeout!r} must be a positive number of seconds, or None to wait for ever")
-    return timeout
-
-
-def _engine(name: Any) -> type[Engine]:
-    if not isinstance(name, str) or name not in ENGINES:
-        raise InputError(f"unknown engine {name!r}: {near_names(name, ENGINES)}")
-    return ENGINES[name]

@@ -17,6 +17,8 @@ from minmin.federated.messages import (
     DescribeRequest,
     Description,
     LookRequest,
+    MeasureRequest,
+    Measures,
     Message,
     Refusal,
     Reply,
@@ -82,22 +84,32 @@ class Federation(Problem):
     takes_rounds = True
     y_elsewhere = True
 
-    def __init__(self, engine: Engine, count: int, run: str, policy: Policy, *, values: bool):
+    def __init__(self, engine: Engine, count: int, run: str, policy: Policy, *, values: bool, measure_every: int = 0):
         self._engine = engine
         self._policy = policy
         self.run = run
         self.rounds = 0
         self.log: RoundLog | None = None
         self.traffic = Traffic(0, 0, [0.0] * count)
+        self._sizes: dict[tuple[Any, ...], int] = {}
         self._values = values
         self._newest: tuple[Any, list[Reply]] | None = None
         self._given_up: RunEnded | None = None
         self._told = frozenset[str]()
+        self._names = [""] * count
+        self._measure_every = measure_every
+        self._measured_in: int | None = None
+        self._measures: dict[str, tuple[float, ...]] = {}
         self._y_at_start: Blocks | None = None
         try:
             found = self._gather(DescribeRequest(run, 0), count, Description)
         except RunEnded as ended:
             raise ClientError(str(ended)) from None
+        self._names = [description.name for description in found]
+        if shared_names := {name for name in self._names if name and self._names.count(name) > 1}:
+            raise InputError(f"more than one client is called {min(shared_names)!r}")
+        measured = [name for description in found for name in description.measured] if measure_every else []
+        self._measures = dict.fromkeys(measured, (math.nan,) * count)
         self.d_x, self.d_y = found[0].d_x, sum(description.d_y for description in found)
         for number, description in enumerate(found):
             if description.d_x != self.d_x:
@@ -129,7 +141,7 @@ class Federation(Problem):
         return self._model
 
     def identity(self) -> Iterable[Any]:
-        return [*super().identity(), *self.weights, str(self._model.dtype), *self._marks]
+        return [*super().identity(), *self.weights, str(self._model.dtype), *self._marks, *self._measures]
 
     def counted(self, tally: Tally) -> _CountedFederation:
         return _CountedFederation(self, tally)
@@ -175,13 +187,31 @@ class Federation(Problem):
         """Whether there was a round since this server was started: only then it knows which y_i the clients hold."""
         return self._newest is not None
 
-    def meters(self) -> dict[str, Any]:
+    def measure(self, x: Array) -> list[Measures]:
+        """What every client's metrics say at x and at its y_i of now; no round, and nothing moves."""
+        return self._gather(MeasureRequest(self.run, self.rounds, x), len(self.weights), Measures)
+
+    def meters(self, x: Vector | None = None) -> dict[str, Any]:
+        self._measure_when_due(x)
         traffic = self.traffic
         return {
             "bytes_up": traffic.bytes_up,
             "bytes_down": traffic.bytes_down,
             "client_seconds": tuple(traffic.client_seconds),
+            **self._measures,
         }
+
+    def _measure_when_due(self, x: Vector | None) -> None:
+        last = self._measured_in
+        if x is None or self._given_up is not None or not self._measures:
+            return
+        if last is not None and self.rounds < last + self._measure_every:
+            return
+        answers = self.measure(x)
+        self._measures = {
+            name: tuple(answer.metrics.get(name, math.nan) for answer in answers) for name in self._measures
+        }
+        self._measured_in = self.rounds
 
     def look(self, x: Array, y: Blocks | None = None, *, gradient: bool = False) -> list[Reply]:
         """f, and its gradients where wanted, at x and the y_i of now, or of the start where that is given as y.
@@ -206,7 +236,7 @@ class Federation(Problem):
             raise self._given_up
         found: dict[int, AnswerType] = {}
         faults: dict[int, str] = {}
-        counts = not isinstance(request, LookRequest)  # looking is no part of what is measured
+        counts = not isinstance(request, LookRequest | MeasureRequest)  # looking is no part of what is measured
         size = encoded_size(request) if counts else 0
         for _ in range(self._policy.retries + 1):
             asked = [number for number in range(count) if number not in found]
@@ -220,9 +250,7 @@ class Federation(Problem):
                     assert isinstance(reply, kind)
                     found[number] = reply
                     if counts:
-                        self.traffic.bytes_up += encoded_size(reply)
-                    if counts and isinstance(reply, Reply):
-                        self.traffic.client_seconds[number] += reply.seconds
+                        self._note_traffic(number, reply)
                 else:
                     faults[number] = fault
             if len(found) == count:
@@ -231,9 +259,22 @@ class Federation(Problem):
         tries = self._policy.retries + 1
         self._given_up = RunEnded(
             "interrupted",
-            f"client {number} {faults[number]} in round {request.round}, asked {tries} time{'s' * (tries > 1)}",
+            f"{self._called(number)} {faults[number]} in round {request.round}, asked {tries} time{'s' * (tries > 1)}",
         )
         raise self._given_up
+
+    def _called(self, number: int) -> str:
+        return f"client {number} ({self._names[number]})" if self._names[number] else f"client {number}"
+
+    def _note_traffic(self, number: int, answer: Message) -> None:
+        if not isinstance(answer, Reply):
+            self.traffic.bytes_up += encoded_size(answer)
+            return
+        shape = answer.shape()
+        if shape not in self._sizes:
+            self._sizes[shape] = encoded_size(answer)
+        self.traffic.bytes_up += self._sizes[shape]
+        self.traffic.client_seconds[number] += answer.seconds
 
     def _fault(self, request: Message, reply: Message | None, kind: type[Message]) -> str | None:
         """What is wrong with an answer, in words that follow "client 3"."""
@@ -280,9 +321,10 @@ def _worst(told: Sequence[Constants | None]) -> Constants | None:
 
 
 def _mark(description: Description) -> str:
-    """What tells a client from others: its size, and its constants but for rounding."""
+    """What tells a client from others: its name, its size, and its constants but for rounding."""
     c = description.constants
-    return f"{description.d_y} {None if c is None else [f'{n:.6g}' for n in (c.L_x, c.L_y, c.mu_x, c.mu_y)]}"
+    known = None if c is None else [f"{number:.6g}" for number in (c.L_x, c.L_y, c.mu_x, c.mu_y)]
+    return f"{description.name} {description.d_y} {known}"
 
 
 class _CountedFederation(Federation):

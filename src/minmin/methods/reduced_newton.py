@@ -108,8 +108,8 @@ class ReducedNewton(Method):
     ∇F and one for the preconditioner.
 
     Guarantee: superlinear convergence near a minimum where the Hessian is positive definite. The bound is the duality
-    gap for a GLM, which the data alone prove, else by strong convexity. Where neither can be had it is estimated.
-    Where a step shows a direction in which f falls for ever, :class:`minmin.NoMinimumError` is raised.
+    gap for a GLM or a Softmax, which the data alone prove, else by strong convexity. Where neither can be had it is
+    estimated. Where a step shows a direction in which f falls for ever, :class:`minmin.NoMinimumError` is raised.
 
     Reference: Dembo, Eisenstat and Steihaug, "Inexact Newton methods" (1982).
     """
@@ -154,7 +154,7 @@ class ReducedNewton(Method):
         evaluation = problem.fix(state.x).at(state.y)
         y_system = YSystem(evaluation)
         y_step, gain = y_system.newton_step()
-        enough = _WORTH_A_Y_STEP * gain
+        enough = max(_WORTH_A_Y_STEP * gain, square(_ZERO * evaluation.eps * evaluation._other_terms()))
         for _ in range(_FIRST_Y_STEPS):
             if not gain > enough:
                 break

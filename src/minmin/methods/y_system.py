@@ -56,7 +56,7 @@ class YSystem:
         """H_yy⁻¹·vector."""
         pieces = zip(self._parts, self._dense, self.roots, parts_of(vector), strict=True)
         solved = [
-            root.T @ (root @ right) if dense else _solved_by_cg(part, root, right)
+            part.without_flat(root.T @ (root @ right) if dense else _solved_by_cg(part, root, right))
             for part, dense, root, right in pieces
         ]
         return Blocks(solved, vector.weights) if isinstance(vector, Blocks) else solved[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace, device, is_numpy_array
 from scipy.linalg import get_blas_funcs
 
 from minmin.errors import InputError
@@ -72,6 +72,14 @@ def stored_arrays(design: Any) -> tuple[Any, ...]:
     return (design.data, design.indices, design.indptr) if scipy.sparse.issparse(design) else (design,)
 
 
+def some_columns(design: Any, columns: Matrix) -> Any:
+    """The design of these columns alone."""
+    if scipy.sparse.issparse(design) or is_numpy_array(design):
+        return design[:, columns]
+    xp = array_namespace(design)
+    return xp.take(design, xp.asarray(columns, device=device(design)), axis=1)
+
+
 def design_like(design: Any, model: Array, name: str) -> Any:
     if not scipy.sparse.issparse(design):
         return like(design, model)
@@ -85,7 +93,7 @@ def plain(design: Any) -> Matrix | Any:
     return design.astype(np.float64) if scipy.sparse.issparse(design) else to_numpy(design).astype(np.float64)
 
 
-def _pieces(rows: int) -> list[slice]:
+def pieces(rows: int) -> list[slice]:
     """The rows, a few at a time, so that no second design is held."""
     return [slice(start, min(start + _ROWS_AT_A_TIME, rows)) for start in range(0, rows, _ROWS_AT_A_TIME)]
 
@@ -97,7 +105,7 @@ def weighted_gram(design: Any, weights: Array) -> Array:
     if is_numpy_array(design):
         return _weighted_gram_by_blas(design, weights)
     total: Any = 0.0
-    for piece in _pieces(design.shape[0]):
+    for piece in pieces(design.shape[0]):
         rows = design[piece, :]
         total = rows.T @ (weights[piece, None] * rows) + total
     return total
@@ -108,7 +116,7 @@ def _weighted_gram_by_blas(design: Array, weights: Array) -> Array:
     (syrk,) = get_blas_funcs(("syrk",), (design,))
     roots = np.sqrt(weights)
     triangle = np.zeros((design.shape[1],) * 2, dtype=design.dtype, order="F")
-    for piece in _pieces(design.shape[0]):
+    for piece in pieces(design.shape[0]):
         rows = design[piece] * roots[piece, None]
         triangle = syrk(1.0, rows.T, beta=1.0, c=triangle, overwrite_c=1)
     return triangle + np.triu(triangle, 1).T
@@ -126,9 +134,9 @@ def column_squares(squared: Any, weights: Array) -> Array:
     if scipy.sparse.issparse(squared):
         return squared.T @ weights
     total: Any = 0.0
-    for piece in _pieces(squared.shape[0]):
+    for piece in pieces(squared.shape[0]):
         rows = squared[piece, :]
-        total = (rows * rows).T @ weights[piece] + total
+        total = (rows * rows).T @ weights[piece, ...] + total
     return total
 
 
@@ -136,7 +144,7 @@ def row_sums(squared: Any, weights: Array) -> Array:
     """(A∘A)w, from :func:`squared_entries`."""
     if scipy.sparse.issparse(squared):
         return squared @ weights
-    rows = (squared[piece, :] for piece in _pieces(squared.shape[0]))
+    rows = (squared[piece, :] for piece in pieces(squared.shape[0]))
     return array_namespace(squared).concat([(piece * piece) @ weights for piece in rows])
 
 
@@ -147,5 +155,5 @@ def row_squares(design: Any) -> Array:
     if is_numpy_array(design):
         return np.einsum("ij,ij->i", design, design)
     xp = array_namespace(design)
-    rows = (design[piece, :] for piece in _pieces(design.shape[0]))
+    rows = (design[piece, :] for piece in pieces(design.shape[0]))
     return xp.concat([xp.sum(piece * piece, axis=1) for piece in rows])

@@ -70,6 +70,17 @@ def test_a_grid_changes_nothing(undisturbed):
     assert_same(run(InProcessGrid(nodes_of(clients))), clients, undisturbed)
 
 
+def test_metrics_travel_too():
+    clients = three_clients()
+    for client in clients:
+        client.metrics = {"size of y": lambda x, y: y @ y}
+    engine = GridEngine(InProcessGrid(nodes_of(clients)), 3)
+    r = federated.run(3, engine=engine, evaluate_every=1)
+    told = federated.evaluate(3, r.x, engine=engine)["size of y"]
+    assert np.array_equal(told, [client.y @ client.y for client in clients])
+    assert np.array_equal(told, r.history["size of y"][-1])
+
+
 def test_numbers_follow_the_ids_and_not_the_nodes():
     names = ["10", "9", "berlin"]
     grid = InProcessGrid({i: Node(build(client), client_id=names[i]) for i, client in enumerate(three_clients())})

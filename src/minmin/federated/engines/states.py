@@ -15,7 +15,9 @@ def kept_in(folder: Path, clients: Sequence[Client]) -> list[Client]:
     copies = [copy(client) for client in clients]
     for number, client in enumerate(copies):
         if isinstance(client.store, MemoryStore):
-            client.store = FolderStore(folder / str(number))
+            memory, client.store = client.store, FolderStore(folder / str(number))
+            if (run := memory.newest()) is not None and (kept := memory.load(run, client.y0)) is not None:
+                client.store.save(run, kept)
     return copies
 
 

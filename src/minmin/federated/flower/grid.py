@@ -18,7 +18,7 @@ from minmin.federated.flower.records import from_records, to_records
 from minmin.federated.messages import Message, MessageError, Refusal
 
 _LOG = logging.getLogger(__name__)
-_TYPES = {"work": "train", "look": "evaluate"}
+_TYPES = {"work": "train", "look": "evaluate", "measure": "evaluate"}
 """What Flower calls a kind of message; any other is a query."""
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 """Seconds between two questions for replies; the pause grows."""

@@ -1,0 +1,19 @@
+"""Generalised linear models with a penalty per block, for scikit-learn (needs ``minmin[sklearn]``)."""
+
+try:
+    import sklearn as _  # noqa: F401
+except ImportError as error:
+    raise ImportError("minmin.estimators needs scikit-learn: pip install 'minmin[sklearn]'") from error
+
+from minmin.estimators.logistic import BlockLogisticRegression, BlockLogisticRegressionCV
+from minmin.estimators.poisson import BlockPoissonRegressor, BlockPoissonRegressorCV
+from minmin.estimators.ridge import BlockRidge, BlockRidgeCV
+
+__all__ = [
+    "BlockLogisticRegression",
+    "BlockLogisticRegressionCV",
+    "BlockPoissonRegressor",
+    "BlockPoissonRegressorCV",
+    "BlockRidge",
+    "BlockRidgeCV",
+]

@@ -1,0 +1,130 @@
+"""Which columns belong to which block: selectors of any kind become column numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from minmin.errors import InputError, near_names
+
+Columns = np.ndarray[Any, np.dtype[np.intp]]
+Blocks = dict[Hashable, Columns]
+
+ALL, REST = "all", "rest"
+"""Names of the one block where none are given, and of the columns that no selector takes."""
+
+
+def resolve_blocks(blocks: Any, X: Any, n_features: int, names: Sequence[str] | None) -> Blocks:
+    """The columns of every block, ascending, by the block's name.
+
+    Parameters
+    ----------
+    blocks : None, a mapping from names to selectors, or a sequence of selectors
+        A selector is a slice, a column's number or name, a pattern of names (``"cat_*"``), an array or a list of
+        those, a boolean mask, or a callable that takes X and returns a selector. A sequence's blocks are called
+        block0, block1, and so on; columns left over form a last block, ``"rest"``.
+    X : array, sparse matrix or frame
+        As the user gave it: what callables see.
+    n_features : int
+    names : sequence of str, optional
+        The columns' names, where X has some.
+    """
+    if blocks is None:
+        return {ALL: np.arange(n_features)}
+    named = _named(blocks)
+    columns = {name: _columns(selector, name, X, n_features, names) for name, selector in named.items()}
+    owner = np.full(n_features, -1)
+    for number, (name, chosen) in enumerate(columns.items()):
+        if len(chosen) == 0:
+            raise InputError(f"block {name!r} is empty: {_shown(named[name])} selects no column")
+        taken = chosen[owner[chosen] >= 0]
+        if len(taken):
+            column = taken[0] if names is None else repr(str(names[taken[0]]))
+            other = list(columns)[owner[taken[0]]]
+            raise InputError(f"blocks overlap: column {column} is in block {other!r} and in block {name!r}")
+        owner[chosen] = number
+    rest = np.flatnonzero(owner < 0)
+    if len(rest) and REST in columns:
+        raise InputError(
+            f"{len(rest)} columns are in no block; they would form one called {REST!r}, but that name is taken"
+        )
+    return {**columns, REST: rest} if len(rest) else columns
+
+
+def _named(blocks: Any) -> dict[Hashable, Any]:
+    if isinstance(blocks, Mapping):
+        named = dict(blocks)
+    elif isinstance(blocks, Sequence) and not isinstance(blocks, str):
+        named = {f"block{i}": selector for i, selector in enumerate(blocks)}
+    else:
+        raise InputError(f"blocks must be a dict or a list of column selectors, got {blocks!r}")
+    if not named:
+        raise InputError("blocks is empty; leave it out for one block of all columns")
+    return named
+
+
+def _columns(selector: Any, block: Hashable, X: Any, n_features: int, names: Sequence[str] | None) -> Columns:
+    if callable(selector):
+        selector = selector(X)
+    if isinstance(selector, slice):
+        return _sliced(selector, block, n_features, names)
+    if isinstance(selector, str):
+        return _matching(selector, block, names)
+    listed = np.asarray(selector)
+    if listed.ndim > 1:
+        raise InputError(f"block {block!r}: a selector of shape {listed.shape}; it must be one-dimensional")
+    listed = listed.reshape(-1)
+    if listed.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if listed.dtype == bool:
+        if len(listed) != n_features:
+            raise InputError(f"block {block!r}: a mask of {len(listed)} entries, but X has {n_features} features")
+        return np.flatnonzero(listed)
+    if listed.dtype.kind in "iu":
+        return _numbered(listed, block, n_features)
+    if all(isinstance(name, str) for name in listed.tolist()):
+        return np.unique(np.concatenate([_matching(name, block, names) for name in listed.tolist()]))
+    raise InputError(f"block {block!r}: {_shown(selector)} is no column selector; see the parameter blocks")
+
+
+def _sliced(selector: slice, block: Hashable, n_features: int, names: Sequence[str] | None) -> Columns:
+    """As NumPy slices; between two names both ends are included, as in pandas."""
+    start, stop = selector.start, selector.stop
+    if isinstance(start, str):
+        start = _matching(start, block, names)[0]
+    if isinstance(stop, str):
+        stop = _matching(stop, block, names)[-1] + 1
+    try:
+        columns = np.arange(n_features)[slice(start, stop, selector.step)]
+    except TypeError:
+        raise InputError(f"block {block!r}: {selector} is no slice of columns; give numbers or names") from None
+    return columns if selector.step is None or selector.step > 0 else columns[::-1]
+
+
+def _numbered(listed: np.ndarray[Any, Any], block: Hashable, n_features: int) -> Columns:
+    outside = listed[(listed < -n_features) | (listed >= n_features)]
+    if outside.size:
+        raise InputError(f"block {block!r}: there is no column {outside[0]}; X has {n_features} features")
+    return np.unique(np.where(listed < 0, listed + n_features, listed).astype(np.intp))
+
+
+def _matching(name: str, block: Hashable, names: Sequence[str] | None) -> Columns:
+    """The column of that name, or else all columns whose names match it as a pattern."""
+    if names is None:
+        raise InputError(
+            f"block {block!r}: the selector {name!r} is a name, but X has no column names; give X as a data frame "
+            "(set_output makes transformers return frames), or columns by number"
+        )
+    found = [i for i, known in enumerate(names) if known == name]
+    found = found or [i for i, known in enumerate(names) if fnmatchcase(known, name)]
+    if not found:
+        raise InputError(f"block {block!r}: no column is called, or matches, {name!r}: {near_names(name, names)}")
+    return np.array(found, dtype=np.intp)
+
+
+def _shown(selector: Any) -> str:
+    text = repr(selector)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,86 @@
+"""Grids of penalties, and the order in which a path of warm starts visits them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from minmin.errors import InputError, as_count
+from minmin.estimators.blocks import Blocks
+from minmin.estimators.penalties import checked_alpha, in_order, resolve_alphas
+
+_Matrix = np.ndarray[Any, Any]
+
+_LARGEST, _SMALLEST = 1e-1, 1e-7
+"""The ends of the default grid, in units of the mean square of a row of the block."""
+_DEFAULT_COUNTS = {1: 10, 2: 5}
+_DEFAULT_COUNT = 3
+"""So many values a block by default, with one, two and more blocks."""
+_ZERO_IS = 1e-3
+"""On a path, a penalty of 0 lies where this times the smallest positive one would."""
+
+
+def resolve_grid(alphas: Any, blocks: Blocks, matrix: Any, weights: Any) -> _Matrix:
+    """The penalties to try, one row each, one column a block.
+
+    None or a number of values asks for a grid in units of the data; a mapping gives the values of every block, for all
+    combinations; a sequence of numbers is tried for all blocks alike; any other sequence lists combinations, each as
+    ``alpha`` of a single fit would be.
+    """
+    names = list(blocks)
+    if alphas is None or not isinstance(alphas, Mapping | Sequence | np.ndarray):
+        count = _DEFAULT_COUNTS.get(len(names), _DEFAULT_COUNT) if alphas is None else as_count(alphas, "alphas")
+        if count == 0:
+            raise InputError("alphas = 0: give at least one value a block")
+        between = np.geomspace(_LARGEST, _SMALLEST, count)
+        return _combinations([size * between for size in _row_squares(matrix, weights, blocks)])
+    if len(alphas) == 0:
+        raise InputError("alphas is empty; give penalties to try, or leave it out")
+    if isinstance(alphas, Mapping):
+        return _combinations([_values(values, name) for name, values in in_order(alphas, names, "alphas").items()])
+    return np.array([list(resolve_alphas(alpha, names).values()) for alpha in alphas])
+
+
+def path_order(points: _Matrix, sizes: Sequence[int]) -> list[int]:
+    """From the largest penalties on, each time to the nearest that is left, on a logarithmic scale.
+
+    ``sizes`` are the numbers of columns of the blocks: the more there are, the dearer is a change of their penalty.
+    """
+    positive = points[points > 0.0]
+    least = positive.min() if positive.size else 1.0
+    places = np.log(np.where(points > 0.0, points, _ZERO_IS * least))
+    heights = places.sum(axis=1)
+    order = [int(heights.argmax())]
+    left = [i for i in range(len(points)) if i != order[0]]
+    while left:
+        away = np.square(places[left] - places[order[-1]]) @ np.array(sizes)
+        nearest = np.flatnonzero(away <= away.min() * (1.0 + 1e-9))
+        order.append(left.pop(int(nearest[heights[left][nearest].argmax()])))
+    return order
+
+
+def _values(values: Any, block: Hashable) -> list[float]:
+    listed = values if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) else [values]
+    if len(listed) == 0:
+        raise InputError(f"alphas has no value for block {block!r}")
+    return [checked_alpha(value, block) for value in listed]
+
+
+def _combinations(values: list[Any]) -> _Matrix:
+    return np.array(list(product(*values)))
+
+
+def _row_squares(matrix: Any, weights: Any, blocks: Blocks) -> list[float]:
+    """The weighted mean of |row|² within every block; 1 where that is 0."""
+    weights = np.ones(matrix.shape[0], dtype=matrix.dtype) if weights is None else weights
+    if scipy.sparse.issparse(matrix):
+        repeated = np.repeat(weights, np.diff(matrix.indptr))
+        squares = np.bincount(matrix.indices, repeated * matrix.data**2, minlength=matrix.shape[1])
+    else:
+        squares = np.einsum("ij,ij,i->j", matrix, matrix, weights)
+    sums = [float(squares[columns].sum()) / float(weights.sum()) for columns in blocks.values()]
+    return [size if size > 0.0 else 1.0 for size in sums]

@@ -1,0 +1,163 @@
+"""Models that choose their penalties by cross-validation, with warm starts along a path."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from copy import copy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+
+from minmin.estimators.design import Design
+from minmin.estimators.grid import path_order, resolve_grid
+from minmin.estimators.model import BlockModel, Sample
+from minmin.estimators.penalties import Alphas, by_column
+from minmin.result import Result
+
+_Array = np.ndarray[Any, Any]
+_Score = Callable[[Result], float]
+
+
+class _Run(NamedTuple):
+    """What is kept of one fit along a path."""
+
+    score: float
+    proved: bool
+    seconds: float
+    passes: int
+    message: str
+
+
+class PathFit(BlockModel):
+    """A model whose penalties are chosen from a grid."""
+
+    def __init__(
+        self,
+        blocks: Any = None,
+        *,
+        alphas: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        cheap: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_seconds: float | None = None,
+        verbose: bool = False,
+    ):
+        self.blocks = blocks
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.cheap = cheap
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_seconds = max_seconds
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose the penalties by cross-validation, then fit all samples with them.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            Not negative; only their ratios matter. They weigh the held-out samples too.
+        groups : array of shape (n_samples,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        sample = self._sample(X, y, sample_weight)
+        names = list(sample.blocks)
+        points = resolve_grid(self.alphas, sample.blocks, sample.matrix, sample.weights)
+        alphas = [dict(zip(names, point, strict=True)) for point in points.tolist()]
+        design = self._design(sample, [name for name, tried in zip(names, points.T, strict=True) if 0.0 in tried])
+        order = path_order(points, [len(columns) for columns in sample.blocks.values()])
+        runs = []
+        splits = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, groups)
+        for number, (train, test) in enumerate(splits):
+            part = sample.rows(train)
+            self._require_classes(part, f"the training part of split {number}")
+            if self.scoring is None:
+                score = self._loss_of(design, sample, test)
+            else:
+                score = self._scorer(design, test, X, y, sample_weight)
+            runs.append(self._path(design.rows(train), part, alphas, order, score))
+        self._report(alphas, runs)
+        best = alphas[self.best_index_]
+        problem = self._problem(design, sample, by_column(best, sample.blocks, design.n_features))
+        self._keep(self._minimum(problem, None), design, sample.blocks, best)
+        return self
+
+    def _path(
+        self, design: Design, sample: Sample, alphas: list[Alphas], order: list[int], score: _Score
+    ) -> list[_Run]:
+        """A fit with each of the penalties, each from where the one before ended."""
+        problem = self._problem(design, sample, np.zeros(design.n_features))
+        runs: dict[int, _Run] = {}
+        start = None
+        for index in order:
+            penalties = by_column(alphas[index], sample.blocks, design.n_features)
+            problem = problem.with_penalties(*design.penalties(penalties))
+            result = self._minimum(problem, start)
+            start = result.x, result.y
+            problem = problem.matching(result.x)
+            proved = result.success and result.certified
+            runs[index] = _Run(score(result), proved, result.seconds, result.calls.get("passes", 0), result.message)
+        return [runs[index] for index in range(len(alphas))]
+
+    def _loss_of(self, design: Design, sample: Sample, test: Any) -> _Score:
+        """Minus the mean loss of the samples held out."""
+        problem = self._problem(design.rows(test), sample.rows(test), np.zeros(design.n_features))
+        return lambda result: -problem.fix(result.x).at(result.y).value
+
+    def _scorer(self, design: Design, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:
+        """What the user's scoring says of the samples held out."""
+        scorer = check_scoring(self, self.scoring)
+        X, y = _safe_indexing(X, test), _safe_indexing(y, test)
+        weights = {} if sample_weight is None else {"sample_weight": _safe_indexing(sample_weight, test)}
+        model = copy(self)
+
+        def score(result: Result) -> float:
+            model.coef_, model.intercept_ = self._solution(design, result)
+            return float(scorer(model, X, y, **weights))
+
+        return score
+
+    def _report(self, alphas: list[Alphas], runs: list[list[_Run]]) -> None:
+        """Set what is known of the grid, from a list of runs for every fold; warn where some fell short."""
+        every = [run for of_fold in runs for run in of_fold]
+        short = [run for run in every if not run.proved]
+        if short:
+            warnings.warn(
+                f"{len(short)} of {len(every)} fits along the path did not prove f - f* <= tol = {self.tol:g}; the "
+                f"first of them says: {short[0].message}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        scores, seconds, passes = (
+            np.array([[getattr(run, name) for run in of_fold] for of_fold in runs])
+            for name in ("score", "seconds", "passes")
+        )
+        mean = scores.mean(axis=0)
+        self.best_index_ = int(mean.argmax())
+        self.best_score_ = float(mean[self.best_index_])
+        self.cv_results_ = {
+            "params": alphas,
+            **{f"split{i}_test_score": of_fold for i, of_fold in enumerate(scores)},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0),
+            "rank_test_score": rankdata(-mean, method="min").astype(int),
+            "mean_fit_time": seconds.mean(axis=0),
+            "mean_passes": passes.mean(axis=0),
+        }

@@ -1,0 +1,149 @@
+"""Models as named arrays, some shared and some private: how they lie in x and y_i."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from minmin.constants import Constants
+from minmin.errors import InputError
+from minmin.problems.function import Function
+from minmin.space import as_real, to_numpy
+
+Array = np.ndarray[Any, Any]
+Model = dict[str, Array]
+
+
+class Layout:
+    """Which named arrays of a model are private; all others are shared.
+
+    Parameters
+    ----------
+    model : mapping of str to array
+        The start, as a ``state_dict`` gives it: arrays of any shape, all float32 or all float64.
+    private : iterable of str
+        Names, or patterns such as "head.*".
+
+    Examples
+    --------
+    >>> layout = Layout({"body": np.zeros((3, 2)), "head.bias": np.zeros(2)}, private=["head.*"])
+    >>> layout.x0.shape, layout.y0.shape
+    ((6,), (2,))
+    >>> layout.shared(layout.x0)["body"].shape
+    (3, 2)
+    """
+
+    def __init__(self, model: Mapping[str, Any], private: Iterable[str]):
+        if not isinstance(model, Mapping) or not model:
+            raise InputError(f"a model is a mapping of names to arrays, got {type(model).__name__}")
+        patterns = [private] if isinstance(private, str) else list(private)
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in model):
+                raise InputError(f"private {pattern!r} is no name of the model's: {', '.join(model)}")
+        start = {name: to_numpy(as_real(array, f"the model's {name!r}")) for name, array in model.items()}
+        dtypes = {array.dtype for array in start.values()}
+        if len(dtypes) > 1:
+            raise InputError(f"the model's arrays are {' and '.join(map(str, dtypes))}; let them all be one of these")
+        kept = [name for name in start if any(fnmatchcase(name, pattern) for pattern in patterns)]
+        self._private = {name: start[name].shape for name in kept}
+        self._shared = {name: array.shape for name, array in start.items() if name not in self._private}
+        if not self._private or not self._shared:
+            raise InputError("a model needs arrays that are shared and arrays that are private")
+        self.x0, self.y0 = _packed(start, self._shared), _packed(start, self._private)
+
+    def shared(self, x: Any) -> Model:
+        """The shared arrays, by name, of an x."""
+        return _unpacked(x, self._shared, "x")
+
+    def private(self, y: Any) -> Model:
+        """The private arrays, by name, of a y_i."""
+        return _unpacked(y, self._private, "y")
+
+    def model(self, x: Any, y: Any) -> Model:
+        """All arrays, by name."""
+        return {**self.shared(x), **self.private(y)}
+
+    def problem(
+        self,
+        value: Callable[[Model], float],
+        gradient: Callable[[Model, list[str]], Mapping[str, Any]],
+        *,
+        constants: Constants | None = None,
+    ) -> Function:
+        """f_i as a problem, from callables that know the model by its names.
+
+        Parameters
+        ----------
+        value : callable
+            ``value(model)`` is f_i.
+        gradient : callable
+            ``gradient(model, names)`` gives the gradients with respect to these arrays, by name: either all shared
+            ones or all private ones, so that the cheap half need not pay for the other.
+        constants : Constants, optional
+            Needed by some methods, and for a certificate.
+        """
+        named = _Named(self, value, gradient)
+        sizes = {"d_x": self.x0.size, "d_y": self.y0.size}
+        return Function(named.value, named.grad_x, named.grad_y, **sizes, constants=constants)
+
+    def metric(self, measure: Callable[[Model], float]) -> Callable[[Array, Array], float]:
+        """What :class:`Client` takes as a metric, from a callable that knows the model by its names."""
+        return _Metric(self, measure)
+
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+class _Named:
+    """Callables of (x, y); methods of an object rather than closures, so that they can go to other processes."""
+
+    def __init__(self, layout: Layout, value: Callable[..., Any], gradient: Callable[..., Any]):
+        self._layout, self._value, self._gradient = layout, value, gradient
+
+    def value(self, x: Array, y: Array) -> float:
+        return float(self._value(self._layout.model(x, y)))
+
+    def grad_x(self, x: Array, y: Array) -> Array:
+        return self._along(self._layout._shared, x, y)
+
+    def grad_y(self, x: Array, y: Array) -> Array:
+        return self._along(self._layout._private, x, y)
+
+    def _along(self, shapes: Shapes, x: Array, y: Array) -> Array:
+        return _checked(self._gradient(self._layout.model(x, y), list(shapes)), shapes)
+
+
+class _Metric:
+    def __init__(self, layout: Layout, measure: Callable[[Model], float]):
+        self._layout, self._measure = layout, measure
+
+    def __call__(self, x: Array, y: Array) -> float:
+        return self._measure(self._layout.model(x, y))
+
+
+def _packed(model: Mapping[str, Any], shapes: Shapes) -> Array:
+    return np.concatenate([model[name].ravel() for name in shapes])
+
+
+def _unpacked(vector: Any, shapes: Shapes, what: str) -> Model:
+    array = np.asarray(vector)
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
+    if array.shape != (int(ends[-1]),):
+        raise InputError(f"{what} has shape {array.shape}; this layout needs ({ends[-1]},)")
+    pieces = np.split(array, ends[:-1])
+    return {name: piece.reshape(shape) for (name, shape), piece in zip(shapes.items(), pieces, strict=True)}
+
+
+def _checked(gradients: Mapping[str, Any], shapes: Shapes) -> Array:
+    """The gradients one after another, each of its array's shape."""
+    found = {}
+    for name, shape in shapes.items():
+        if name not in gradients:
+            raise InputError(f"gradient(model, names) gave nothing for {name!r}")
+        found[name] = to_numpy(as_real(gradients[name], f"the gradient of {name!r}"))
+        if found[name].shape != shape:
+            raise InputError(f"the gradient of {name!r} has shape {found[name].shape}; the array has {shape}")
+    return _packed(found, shapes)
