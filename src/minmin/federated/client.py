@@ -116,7 +116,7 @@ class Client:
     def _description(self, message: DescribeRequest) -> Description:
         p = self._problem
         constants, abilities = p.constants_where(JOINTLY_EXPENSIVE), p.abilities
-        if self.blur is not None:
+        if self.blur is not None:  # whatever a bound is computed from, it then rests on vectors that are no gradients
             constants = None if constants is None else replace(constants, source="estimated")
             abilities &= ~Ability.VALUE
         return Description(

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="needs the extra minmin[flower]")
+pytest.importorskip("ray", reason="needs the extra minmin[flower]")
 
 import minmin
 from federated.cases import WEIGHTS, Misbehaving, as_sum, three_problems
@@ -19,6 +21,7 @@ from federated.flower.deployments import alive, assert_on_loopback_alone
 from minmin import federated
 from minmin.cli.app import run as run_command
 from minmin.federated import Client, FlowerEngine
+from minmin.federated.messages import DescribeRequest
 from minmin.problems import Function
 
 pytestmark = [
@@ -84,14 +87,9 @@ class Planned(Misbehaving):
         super().__init__(problem, weight, fault="", rounds=tuple(plan), folder=folder)
         self.plan = plan
 
-    def handle(self, message):
-        if self.plan.get(message.round) == "app_raises" and message.kind == "work" and self._is_due(message):
-            raise RuntimeError("row 3.14159 of the data is wrong")
-        return super().handle(message)
-
     def _worked(self, request):
-        fault = self.plan.get(request.round, "app_raises")
-        if fault == "app_raises" or not self._is_due(request):
+        fault = self.plan.get(request.round)
+        if fault is None or not self._is_due(request):
             return Client._worked(self, request)
         return getattr(self, fault)(request)
 
@@ -104,7 +102,7 @@ class Planned(Misbehaving):
 
 @pytest.mark.parametrize("deployment", [False, True], ids=["simulation", "deployment"])
 def test_apps_that_fail_change_nothing(deployment, tmp_path, undisturbed):
-    plans = [{2: "sends_an_old_round", 3: "dawdles"}, {1: "sends_nan", 2: "app_raises"}]
+    plans = [{2: "sends_an_old_round", 3: "dawdles"}, {1: "sends_nan", 2: "raises"}]
     clients = [Planned(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], tmp_path / str(i)) for i in range(2)]
     engine = FlowerEngine(clients, deployment=deployment)
     try:
@@ -133,6 +131,26 @@ def test_whatever_is_killed_is_started_again(undisturbed):
     finally:
         engine.close()
     assert len(killed) == 2
+    assert_same(result, clients, undisturbed)
+
+
+def ask_for_ever(engine):
+    while True:
+        engine.exchange({0: DescribeRequest("before", 0)}, None)
+
+
+def test_an_engine_serves_another_run_after_one_that_was_interrupted(undisturbed):
+    """What was asked before is not taken for an answer."""
+    clients = two_clients()
+    engine = FlowerEngine(clients)
+    impatient = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    try:
+        impatient.start()
+        with pytest.raises(KeyboardInterrupt):
+            ask_for_ever(engine)
+        result = federated.run(clients, engine=engine, rounds=ROUNDS, timeout=60.0)
+    finally:
+        engine.close()
     assert_same(result, clients, undisturbed)
 
 

@@ -10,7 +10,7 @@ from flwr.common.constant import ErrorCode
 from flwr.supercore.task_identity import TaskIdentity
 
 import minmin
-from federated.cases import three_clients
+from federated.cases import three_clients, three_problems
 from federated.flower.grids import InProcessGrid, Node, failing
 from minmin import federated
 from minmin.federated.flower import GridEngine, client_id
@@ -332,12 +332,18 @@ def test_an_answer_that_is_no_message_is_asked_for_again(content, undisturbed):
     assert spoilt
 
 
-def test_what_a_client_cannot_build_stays_with_it():
-    def broken(context):
+class Raising(federated.Client):
+    def handle(self, message):
         raise RuntimeError("row 3.14159 of the data is wrong")
 
-    clients = three_clients()
-    nodes = nodes_of(clients)
+
+def raises(context):
+    raise RuntimeError("row 3.14159 of the data is wrong")
+
+
+@pytest.mark.parametrize("broken", [raises, build(Raising(three_problems()[2]))])
+def test_what_a_client_raises_stays_with_it(broken):
+    nodes = nodes_of(three_clients())
     nodes[100] = Node(broken, partition_id=2)
     grid = InProcessGrid(nodes)
     with pytest.raises(federated.ClientError, match=r"client 2 refused \(raised RuntimeError\)") as caught:

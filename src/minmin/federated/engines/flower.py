@@ -75,6 +75,9 @@ class FlowerEngine(Engine):
         except (EOFError, OSError):
             self._stop()
             return {}
+        except BaseException:  # the answer that is still to come would be taken for a later one's
+            self._stop()
+            raise
 
     def close(self) -> None:
         self._stop()

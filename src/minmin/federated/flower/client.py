@@ -57,8 +57,7 @@ def _answered(
     if addressed != own:
         return Refusal(request.run, request.round, "not the client that was meant")
     try:
-        client = build(context)
+        return build(context).handle(request)
     except Exception as error:
-        _LOG.exception("client %s cannot be built", own)
+        _LOG.exception("client %s cannot answer", own)
         return Refusal(request.run, request.round, f"raised {type(error).__name__}")
-    return client.handle(request)
