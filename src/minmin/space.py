@@ -129,8 +129,9 @@ _EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
 
 def all_finite(array: Array) -> bool:
     if type(array) is np.ndarray:
-        if array.ndim == 1 and math.isfinite(np.dot(array, array)):  # cheaper, and enough but for huge entries
-            return True
+        with np.errstate(over="ignore", invalid="ignore"):
+            if array.ndim == 1 and math.isfinite(np.dot(array, array)):  # cheaper, and enough but for huge entries
+                return True
         return bool(np.isfinite(array).all())
     xp = array_namespace(array)
     return bool(xp.all(xp.isfinite(array)))

@@ -9,11 +9,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
-from cases import MODELS, case, objective
 from glum import GeneralizedLinearRegressor
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+
+from estimators.cases import MODELS, case, objective
 
 BLOCKS = {"few": [0, 3], "many": [1, 2, 4, 5]}
 ALPHAS = {"few": 2e-3, "many": 5e-2}

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas
 import pytest
-from cases import MODELS, case
 
 import minmin
+from estimators.cases import MODELS, case
 from minmin.estimators import (
     BlockLogisticRegression,
     BlockLogisticRegressionCV,

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from cases import case, objective
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold
 
+from estimators.cases import case, objective
 from minmin.estimators import (
     BlockLogisticRegression,
     BlockLogisticRegressionCV,

@@ -8,11 +8,11 @@ import pandas
 import polars
 import pytest
 import scipy.sparse
-from cases import MODELS, case
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import minmin
+from estimators.cases import MODELS, case
 from minmin.estimators import BlockLogisticRegression, BlockRidge
 
 BLOCKS = [slice(0, 3), slice(3, None)]

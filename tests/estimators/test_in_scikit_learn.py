@@ -9,13 +9,13 @@ import numpy as np
 import pandas
 import pytest
 import sklearn
-from cases import MODELS, case
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import minmin
+from estimators.cases import MODELS, case
 from minmin import estimators
 from minmin.estimators import BlockLogisticRegression, BlockLogisticRegressionCV
 

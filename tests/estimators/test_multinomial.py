@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from cases import case, objective
 from sklearn.linear_model import LogisticRegression
 
 import minmin
+from estimators.cases import case, objective
 from minmin.estimators import BlockLogisticRegression, BlockLogisticRegressionCV
 
 BLOCKS = {"few": [0, 3], "many": [1, 2, 4, 5]}

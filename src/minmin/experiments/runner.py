@@ -43,7 +43,7 @@ def run_missing(journal: Journal, wanted: list[Task], tol: float, tell: Callable
     workers = min(len(os.sched_getaffinity(0)), len(missing))
     # Fresh processes, so that the limit on threads holds from their first import on; a pool that is left, for
     # whatever reason, ends them at once.
-    with _one_thread_each(), multiprocessing.get_context("spawn").Pool(workers, _live_with_parent) as pool:
+    with _one_thread_each(), _started(workers) as pool:
         for task, outcome in pool.imap_unordered(partial(_raced, tol), missing):
             journal.add(task, outcome)
             done += 1
@@ -54,9 +54,17 @@ def _raced(tol: float, task: Task) -> tuple[Task, Outcome]:
     return task, race(task, tol)
 
 
+def _started(workers: int) -> Any:
+    """Workers that leave Ctrl-C to their parent, from before their first line on: they inherit what it blocks now."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        return multiprocessing.get_context("spawn").Pool(workers, _live_with_parent)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _live_with_parent() -> None:
-    """Leave Ctrl-C to the parent, which lets its workers go, and go by oneself should the parent be killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Go by oneself should the parent be killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()

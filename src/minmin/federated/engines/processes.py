@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import pickle
 import signal
 import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent import futures
 from multiprocessing.connection import Connection
@@ -21,6 +23,7 @@ from minmin.federated.messages import Message, MessageError, decode, encode
 _SPAWN = multiprocessing.get_context("spawn")
 _START_SECONDS = 60.0
 """What a new process gets to load its data; the time for an answer counts from then."""
+_LOOK_SECONDS = 0.5
 _READY = b"ready"
 
 
@@ -90,7 +93,7 @@ class ProcessEngine(Engine):
         One that is late is killed, since its answer would be taken for a later one's.
         """
         try:
-            _, late = futures.wait(tasks, timeout)
+            late = _late(tasks, timeout)
         except BaseException:
             for number in tasks.values():
                 self._running[number].process.kill()
@@ -131,6 +134,16 @@ class ProcessEngine(Engine):
             process.join()
             process.close()
             connection.close()
+
+
+def _late(tasks: Iterable[futures.Future[Any]], timeout: float | None) -> set[futures.Future[Any]]:
+    """Those that are not done in time. Looks up now and then: a Ctrl-C just before a wait would not end it."""
+    end = math.inf if timeout is None else time.monotonic() + timeout
+    while True:
+        left = end - time.monotonic()
+        _, late = futures.wait(tasks, max(0.0, min(left, _LOOK_SECONDS)))
+        if not late or left <= _LOOK_SECONDS:
+            return late
 
 
 def _ask(connection: Connection, data: bytes) -> Message | None:
