@@ -133,7 +133,7 @@ class Client:
         )
 
     def _worked(self, request: WorkRequest) -> Message:
-        if not self._is_point(request.x):
+        if not self._asks_at_a_point(request):
             return Refusal(request.run, request.round, "malformed")
         kept = self.store.load(request.run, self.y0)
         done = 0 if kept is None else kept.round
@@ -165,7 +165,7 @@ class Client:
         return kept.reply
 
     def _looked(self, request: LookRequest) -> Message:
-        if not self._is_point(request.x):
+        if not self._asks_at_a_point(request):
             return Refusal(request.run, request.round, "malformed")
         kept = self.store.load(request.run, self.y0) if request.round > 0 else None
         begun = time.perf_counter()
@@ -175,16 +175,17 @@ class Client:
         return self._reply(request, evaluation, {}, gradient=request.gradient, value=True, begun=begun)
 
     def _measured(self, request: MeasureRequest) -> Message:
-        if not self._is_point(request.x):
+        if not self._asks_at_a_point(request):
             return Refusal(request.run, request.round, "malformed")
         kept = self.store.load(request.run, self.y0) if request.run else None
         y = self.y if not request.run else to_numpy(self.y0 if kept is None else kept.y)
         told = {name: float(metric(request.x.copy(), y.copy())) for name, metric in self.metrics.items()}
         return Measures(request.run, request.round, self.weight, told)
 
-    def _is_point(self, x: Any) -> bool:
+    def _asks_at_a_point(self, request: WorkRequest | LookRequest | MeasureRequest) -> bool:
+        x: Any = request.x
         known = isinstance(x, np.ndarray) and dtype_name(x) == dtype_name(self.y0)
-        return known and x.shape == (self._problem.d_x,) and _is_finite(x)
+        return known and x.shape == (self._problem.d_x,) and _is_finite(request)
 
     def _reply(
         self,
@@ -229,23 +230,23 @@ def _checked_metrics(metrics: Any) -> dict[str, Callable[[Any, Any], float]]:
     return dict(metrics)
 
 
-class _Newest:
-    """What was found out of the newest request, for all clients in this process that are handed the very same one."""
-
-    point: Any = None
-    is_finite = False
-    request: WorkRequest | None = None
-    work: Work
+# What was found out of the newest request, for all clients in this process that are handed the very same one. Each is
+# set at once: clients may be asked by several threads.
+_newest_finite: tuple[Message, bool] | None = None
+_newest_work: tuple[WorkRequest, Work] | None = None
 
 
-def _is_finite(x: Any) -> bool:
-    if _Newest.point is not x:
-        _Newest.point, _Newest.is_finite = x, all_finite(x)
-    return _Newest.is_finite
+def _is_finite(request: WorkRequest | LookRequest | MeasureRequest) -> bool:
+    global _newest_finite
+    known = _newest_finite
+    if known is None or known[0] is not request:
+        known = _newest_finite = request, all_finite(request.x)
+    return known[1]
 
 
 def _work_of(request: WorkRequest) -> Work:
-    if _Newest.request is not request:
-        _Newest.work = rebuilt(request.work, request.settings)
-        _Newest.request = request
-    return _Newest.work
+    global _newest_work
+    known = _newest_work
+    if known is None or known[0] is not request:
+        known = _newest_work = request, rebuilt(request.work, request.settings)
+    return known[1]
