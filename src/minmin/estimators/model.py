@@ -67,7 +67,7 @@ class BlockModel(BaseEstimator, ABC):
         )
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, matrix, dtype=matrix.dtype, ensure_non_negative=True)
+            weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
         target, weights = self._checked_target(y, weights)
         names = getattr(self, "feature_names_in_", None)
         blocks = resolve_blocks(self.blocks, X, matrix.shape[1], names)
@@ -97,13 +97,25 @@ class BlockModel(BaseEstimator, ABC):
             sample_weight=sample.weights,
         )
 
-    def _minimum(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None) -> Result:
-        """The answer in the data's precision, or, where single precision does not reach tol, in double precision."""
+    def _minimum(
+        self,
+        problem: LinearModel,
+        design: Design,
+        sample: Sample,
+        penalties: _Vector,
+        start: tuple[_Vector, _Vector] | None,
+    ) -> tuple[Result, LinearModel]:
+        """The answer in the data's precision, or, where single precision does not reach tol, in double precision.
+
+        With it comes the problem that it answers. That of double precision is made from the sample, since single
+        precision has rounded the target, the weights and the penalties.
+        """
         result = self._run(problem, start, self.max_seconds)
         if result.status == "stalled" and result.x.dtype == np.float32:
             left = None if self.max_seconds is None else max(self.max_seconds - result.seconds, 0.0)
+            problem = self._problem(design.in_double(), sample, penalties)
             result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)), left)
-        return result
+        return result, problem
 
     def _run(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None, max_seconds: float | None) -> Result:
         x0, y0 = (None, None) if start is None else start
@@ -219,6 +231,7 @@ class SingleFit(BlockModel):
         design = self._design(sample, [name for name, alpha in alphas.items() if alpha == 0.0])
         penalties = by_column(alphas, sample.blocks, sample.matrix.shape[1])
         problem = self._problem(design, sample, penalties)
-        result = self._minimum(problem, self._start(design) if self.warm_start else None)
+        start = self._start(design) if self.warm_start else None
+        result, _ = self._minimum(problem, design, sample, penalties, start)
         self._keep(result, design, sample.blocks, alphas)
         return self
