@@ -113,6 +113,19 @@ def test_nothing_to_choose_by():
         BlockRidgeCV(alphas=[1.0, 0.1], cv=[]).fit(sample.X, sample.y)
 
 
+def test_the_default_grid_does_not_depend_on_how_entries_are_stored():
+    sample = case("squared", n=40)
+    rows, columns = sample.X.shape
+    whole = scipy.sparse.csr_array(sample.X)
+    numbers = np.concatenate([np.tile(np.arange(columns), 2)] * rows)
+    halves = np.concatenate([np.tile(row / 2.0, 2) for row in sample.X])
+    twice = scipy.sparse.csr_array((halves, numbers, np.arange(rows + 1) * 2 * columns), shape=whole.shape)
+    grids = [BlockRidgeCV(alphas=2, cv=2).fit(X, sample.y).cv_results_["params"] for X in (whole, twice)]
+    assert not twice.has_canonical_format
+    assert twice.nnz == 2 * sample.X.size
+    assert [point["all"] for point in grids[0]] == pytest.approx([point["all"] for point in grids[1]])
+
+
 def test_single_precision_along_a_path():
     sample = case("squared")
     loose = BlockRidgeCV(BLOCKS, alphas=2, tol=1e-3).fit(sample.X.astype(np.float32), sample.y)

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
@@ -19,6 +20,7 @@ from minmin.estimators.blocks import Blocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.penalties import Alphas, by_column, resolve_alphas
 from minmin.problems import GLM
+from minmin.problems.designs import without_duplicates
 from minmin.problems.linear import LinearModel
 from minmin.result import Result
 from minmin.solve import minimize
@@ -65,6 +67,8 @@ class BlockModel(BaseEstimator, ABC):
         matrix, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=self._numeric_target
         )
+        if scipy.sparse.issparse(matrix):
+            matrix = without_duplicates(matrix)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
