@@ -161,6 +161,20 @@ def test_a_libsvm_file_may_lack_the_last_columns(call, svm, tmp_path):
     assert predictions(call("predict", model, svm)[1])["prediction"].shape == (1605,)
 
 
+def test_columns_of_a_libsvm_file_count_as_in_the_file_of_the_model(call, tmp_path):
+    from_0, from_1, model = (tmp_path / name for name in ("from_0.svm", "from_1.svm", "model.skops"))
+    from_0.write_text("1 0:1\n0 1:1\n1 0:1 2:1\n0 1:1 2:1\n")
+    rows = tmp_path / "rows.svm"
+    rows.write_text("0 1:1\n0 1:1 3:1\n")
+    assert call("fit", from_0, "--alpha", "0.01", "--save", model)[0] == 0
+    assert predictions(call("predict", model, rows)[1])["prediction"].tolist() == [0, 0]
+    from_1.write_text("1 1:1\n0 2:1\n1 1:1 3:1\n0 2:1 3:1\n")
+    assert call("fit", from_1, "--alpha", "0.01", "--save", model)[0] == 0
+    assert predictions(call("predict", model, rows)[1])["prediction"].tolist() == [1, 1]
+    code, _, err = call("predict", model, from_0)
+    check_one_clear_error(code, err, "from_0.svm has an index 0")
+
+
 def test_what_is_saved_is_the_estimator_whole(call, csv, model):
     said = json.loads(call("fit", csv, "--target", "clicked", *BLOCKS, "--json")[1])
     loaded = skops.io.load(model, trusted=list(saved.TRUSTED))

@@ -46,6 +46,13 @@ def test_every_selector_finds_its_columns(kind):
     assert columns(SELECTORS[kind]) == [2, 3]
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint64])
+def test_numbers_of_any_integer_type(dtype):
+    blocks = resolve_blocks([np.array([0, 100], dtype=dtype)], None, 300, None)
+    assert blocks["block0"].tolist() == [0, 100]
+    assert len(blocks["rest"]) == 298
+
+
 def test_selectors_of_dtypes_and_of_polars_frames():
     assert columns(make_column_selector(dtype_include="int64")) == [4]
     assert columns(lambda X: [name for name in X.columns if "_" in name], POLARS) == [2, 3]

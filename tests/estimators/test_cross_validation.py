@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
@@ -78,6 +79,51 @@ def test_scoring_by_name_sees_the_samples_held_out():
     alone.fit(sample.X[train], sample.y[train], sample_weight=sample.weights[train])
     expected = alone.score(sample.X[test], sample.y[test], sample.weights[test])
     assert weighted.cv_results_["split0_test_score"][0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("container", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
+def test_scoring_takes_every_sparse_format(container):
+    sample = case("squared", n=40)
+    model = BlockRidgeCV(alphas=[1.0, 1e-2], cv=2, scoring="r2")
+    dense = model.fit(sample.X, sample.y).best_score_
+    assert model.fit(scipy.sparse.csr_array(sample.X).asformat(container), sample.y).best_score_ == pytest.approx(dense)
+
+
+def test_penalties_without_a_score_come_last():
+    sample = case("squared", n=40)
+    largest = np.abs(BlockRidge(alpha=1.0).fit(sample.X, sample.y).coef_).sum()
+
+    def unknown_for_small_coefficients(model, X, y):
+        size = np.abs(model.coef_).sum()
+        return np.nan if size < 2.0 * largest else -size
+
+    model = BlockRidgeCV(alphas=[10.0, 1e-3, 1e-4], cv=2, scoring=unknown_for_small_coefficients)
+    with pytest.warns(UserWarning, match="NaN for 1 of 3 penalties"):
+        model.fit(sample.X, sample.y)
+    assert model.alpha_ == {"all": 1e-3}
+    assert np.isfinite(model.best_score_)
+    assert model.cv_results_["rank_test_score"].tolist() == [3, 1, 2]
+
+
+def test_nothing_to_choose_by():
+    sample = case("squared", n=40)
+    with pytest.raises(ValueError, match="NaN for all penalties"):
+        BlockRidgeCV(alphas=[1.0, 0.1], cv=2, scoring=lambda model, X, y: np.nan).fit(sample.X, sample.y)
+    with pytest.raises(ValueError, match="cv yields no split"):
+        BlockRidgeCV(alphas=[1.0, 0.1], cv=[]).fit(sample.X, sample.y)
+
+
+def test_the_default_grid_does_not_depend_on_how_entries_are_stored():
+    sample = case("squared", n=40)
+    rows, columns = sample.X.shape
+    whole = scipy.sparse.csr_array(sample.X)
+    numbers = np.concatenate([np.tile(np.arange(columns), 2)] * rows)
+    halves = np.concatenate([np.tile(row / 2.0, 2) for row in sample.X])
+    twice = scipy.sparse.csr_array((halves, numbers, np.arange(rows + 1) * 2 * columns), shape=whole.shape)
+    grids = [BlockRidgeCV(alphas=2, cv=2).fit(X, sample.y).cv_results_["params"] for X in (whole, twice)]
+    assert not twice.has_canonical_format
+    assert twice.nnz == 2 * sample.X.size
+    assert [point["all"] for point in grids[0]] == pytest.approx([point["all"] for point in grids[1]])
 
 
 def test_single_precision_along_a_path():

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import minmin
 from estimators.cases import MODELS, case
-from minmin.estimators import BlockLogisticRegression, BlockRidge
+from minmin.estimators import BlockLogisticRegression, BlockRidge, BlockRidgeCV
 
 BLOCKS = [slice(0, 3), slice(3, None)]
 
@@ -111,6 +111,35 @@ def test_single_precision_stays_where_it_suffices(family):
     tight = MODELS[family](alpha=1e-3, tol=1e-12).fit(X, sample.y)
     assert tight.coef_.dtype == np.float64
     assert tight.gap_bound_ <= 1e-12
+
+
+def least_squares_gap(model, X, y, weights, alpha):
+    """f - f* of a ridge without an intercept, from its gradient."""
+    weights = weights / weights.sum()
+    hessian = (X.T * weights) @ X + alpha * np.eye(X.shape[1])
+    gradient = X.T @ (weights * (X @ model.coef_ - y)) + alpha * model.coef_
+    return 0.5 * gradient @ np.linalg.solve(hessian, gradient)
+
+
+@pytest.mark.parametrize("path", [False, True])
+def test_the_bound_is_about_targets_and_weights_that_single_precision_would_round(path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5)).astype(np.float32)
+    y = 1e7 * (X @ np.arange(5.0) + rng.standard_normal(200))
+    weights = rng.uniform(0.5, 1.0, 200)
+    model = BlockRidgeCV(alphas=[1e-3], cv=2) if path else BlockRidge(alpha=1e-3)
+    model.set_params(fit_intercept=False).fit(X, y, weights)
+    assert model.result_.certified
+    assert model.coef_.dtype == np.float64
+    assert least_squares_gap(model, X.astype(np.float64), y, weights, 1e-3) <= model.gap_bound_ <= 1e-6
+
+
+def test_weights_may_be_outside_of_single_precision():
+    sample = case("squared")
+    X = sample.X.astype(np.float32)
+    reference = BlockRidge().fit(X, sample.y).coef_
+    for weight in (1e-60, 1e60):
+        np.testing.assert_allclose(BlockRidge().fit(X, sample.y, np.full(len(X), weight)).coef_, reference, atol=1e-3)
 
 
 @pytest.mark.parametrize("family", MODELS)

@@ -118,7 +118,9 @@ def _fitted(table: Table, values: Any, blocks: list[Block], loss: str, **paramet
         raise
     except ValueError as error:
         raise InputError(f"{table.file}: {' '.join(str(error).split())}") from error
-    if not table.numbered:
+    if table.numbered:
+        model.first_index_ = table.first_index  # so that another file's columns are counted alike
+    else:
         model.feature_names_in_ = np.array([table.names[column] for column in used], dtype=object)
     return model
 

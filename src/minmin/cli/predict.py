@@ -69,7 +69,7 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
 def _columns_of(model: Any, file: Path, data: Path) -> Any:
     """The model's columns of the data, in its order."""
     names = getattr(model, "feature_names_in_", None)
-    table = read_columns(data)
+    table = read_columns(data, getattr(model, "first_index_", None))
     if table.numbered and names is not None:
         raise InputError(f"{data} is read as LIBSVM, but {file} was fitted to a table and knows columns by name")
     if not table.numbered and names is None:

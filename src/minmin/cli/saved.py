@@ -63,12 +63,13 @@ def _is_fitted(model: Any) -> bool:
     if not (isinstance(coef, np.ndarray) and coef.ndim in (1, 2) and coef.shape[-1] == count and _are_numbers(coef)):
         return False
     intercept = np.asarray(getattr(model, "intercept_", None))
-    names = getattr(model, "feature_names_in_", None)
+    names, first_index = getattr(model, "feature_names_in_", None), getattr(model, "first_index_", None)
     classes = np.asarray(getattr(model, "classes_", None))
     return (
         _are_numbers(intercept)
         and intercept.shape in ((), coef.shape[:-1])
         and (names is None or (isinstance(names, np.ndarray) and names.shape == (count,)))
+        and (first_index is None or (isinstance(first_index, int) and first_index in (0, 1)))
         and (not hasattr(model, "predict_proba") or classes.shape == (max(2, len(coef)),))
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from minmin.datasets import load_libsvm
+from minmin.datasets.libsvm import read_libsvm
 from minmin.errors import InputError, near_names
 
 _CSV = {".csv": ",", ".tsv": "\t"}
@@ -33,6 +33,8 @@ class Table(ABC):
     rows: int
     numbered: bool
     """Whether columns are named by their numbers, from 1 on."""
+    first_index: int | None = None
+    """What a LIBSVM file calls its first column: 1, or 0."""
 
     @abstractmethod
     def entries(self) -> _Vector:
@@ -49,8 +51,8 @@ def read(file: Path, target: str | None) -> tuple[Table, _Vector]:
     if kind is None:
         if target is not None:
             raise InputError(f"--target {target}: {file} is read as LIBSVM, where the target begins every line")
-        matrix, labels = load_libsvm(file)
-        return _Libsvm(file, matrix), labels
+        matrix, labels, first_index = read_libsvm(file)
+        return _Libsvm(file, matrix, first_index), labels
     frame = _arrow(file, kind)
     names = list(frame.column_names)
     if target is None:
@@ -61,10 +63,13 @@ def read(file: Path, target: str | None) -> tuple[Table, _Vector]:
     return table, _numbers(file, frame, target)
 
 
-def read_columns(file: Path) -> Table:
-    """The columns of a file whose target, if it has one, does not matter."""
+def read_columns(file: Path, first_index: int | None) -> Table:
+    """The columns of a file whose target, if it has one, does not matter; ``first_index`` is for LIBSVM files."""
     kind = _kind(file)
-    return _Libsvm(file, load_libsvm(file)[0]) if kind is None else _Frame(file, _arrow(file, kind))
+    if kind is not None:
+        return _Frame(file, _arrow(file, kind))
+    matrix, _, first_index = read_libsvm(file, first_index=first_index)
+    return _Libsvm(file, matrix, first_index)
 
 
 def _kind(file: Path) -> str | None:
@@ -75,8 +80,8 @@ def _kind(file: Path) -> str | None:
 class _Libsvm(Table):
     numbered = True
 
-    def __init__(self, file: Path, matrix: Any):
-        self.file, self._matrix = file, matrix
+    def __init__(self, file: Path, matrix: Any, first_index: int):
+        self.file, self._matrix, self.first_index = file, matrix, first_index
         self.rows, count = matrix.shape
         if count > _MOST_COLUMNS:
             raise InputError(f"{file} has an index {count}; more than {_MOST_COLUMNS} columns are not supported")

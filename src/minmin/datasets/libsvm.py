@@ -55,6 +55,13 @@ def load_libsvm(path: Any, *, n_features: int | None = None) -> tuple[scipy.spar
     InputError
         With the number of the line that is not as it should be.
     """
+    return read_libsvm(path, n_features=n_features)[:2]
+
+
+def read_libsvm(
+    path: Any, *, n_features: int | None = None, first_index: int | None = None
+) -> tuple[scipy.sparse.csr_array, np.ndarray[Any, Any], int]:
+    """The same, with the index of the first column, 0 or 1, which is given or seen from the file."""
     wanted = None if n_features is None else as_count(n_features, "n_features")
     file = Path(path)
     try:
@@ -66,13 +73,17 @@ def load_libsvm(path: Any, *, n_features: int | None = None) -> tuple[scipy.spar
     if not any(len(chunk.labels) for chunk in chunks):
         raise InputError(f"{file} has no rows")
     labels, lengths, indices, values = (np.concatenate(column) for column in zip(*chunks, strict=True))
-    indices -= 0 if indices.size and indices.min() == 0 else 1
+    least = 0 if indices.size and indices.min() == 0 else 1
+    first = least if first_index is None else first_index
+    if least < first:
+        raise InputError(f"{file} has an index 0; columns must count from 1, as in the file of the model")
+    indices -= first
     columns = int(indices.max()) + 1 if indices.size else 0
     if wanted is not None and wanted < columns:
         raise InputError(f"{file} has {columns} columns, more than n_features = {wanted}")
     pointers = np.concatenate([[0], np.cumsum(lengths)])
     shape = (len(labels), columns if wanted is None else wanted)
-    return scipy.sparse.csr_array((values, indices, pointers), shape=shape), labels
+    return scipy.sparse.csr_array((values, indices, pointers), shape=shape), labels, first
 
 
 def _opened(path: Path) -> _Stream:

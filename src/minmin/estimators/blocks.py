@@ -108,7 +108,8 @@ def _numbered(listed: np.ndarray[Any, Any], block: Hashable, n_features: int) ->
     outside = listed[(listed < -n_features) | (listed >= n_features)]
     if outside.size:
         raise InputError(f"block {block!r}: there is no column {outside[0]}; X has {n_features} features")
-    return np.unique(np.where(listed < 0, listed + n_features, listed).astype(np.intp))
+    numbers = listed.astype(np.intp)  # small integers could not hold the sum
+    return np.unique(np.where(numbers < 0, numbers + n_features, numbers))
 
 
 def _matching(name: str, block: Hashable, names: Sequence[str] | None) -> Columns:

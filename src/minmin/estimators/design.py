@@ -53,6 +53,10 @@ class Design:
         """The same for some of the samples."""
         return replace(self, X=self.X[chosen], Y=self.Y[chosen])
 
+    def in_double(self) -> Design:
+        """The same in double precision."""
+        return replace(self, X=self.X.astype(np.float64), Y=self.Y.astype(np.float64))
+
     def penalties(self, by_column: _Vector) -> tuple[float | _Vector, float | _Vector]:
         """The penalties of X's and of Y's columns; none for the intercept."""
         in_y = by_column[self.y_columns]

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
@@ -19,6 +20,7 @@ from minmin.estimators.blocks import Blocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.penalties import Alphas, by_column, resolve_alphas
 from minmin.problems import GLM
+from minmin.problems.designs import without_duplicates
 from minmin.problems.linear import LinearModel
 from minmin.result import Result
 from minmin.solve import minimize
@@ -65,9 +67,11 @@ class BlockModel(BaseEstimator, ABC):
         matrix, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=self._numeric_target
         )
+        if scipy.sparse.issparse(matrix):
+            matrix = without_duplicates(matrix)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, matrix, dtype=matrix.dtype, ensure_non_negative=True)
+            weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
         target, weights = self._checked_target(y, weights)
         names = getattr(self, "feature_names_in_", None)
         blocks = resolve_blocks(self.blocks, X, matrix.shape[1], names)
@@ -97,13 +101,25 @@ class BlockModel(BaseEstimator, ABC):
             sample_weight=sample.weights,
         )
 
-    def _minimum(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None) -> Result:
-        """The answer in the data's precision, or, where single precision does not reach tol, in double precision."""
+    def _minimum(
+        self,
+        problem: LinearModel,
+        design: Design,
+        sample: Sample,
+        penalties: _Vector,
+        start: tuple[_Vector, _Vector] | None,
+    ) -> tuple[Result, LinearModel]:
+        """The answer in the data's precision, or, where single precision does not reach tol, in double precision.
+
+        With it comes the problem that it answers. That of double precision is made from the sample, since single
+        precision has rounded the target, the weights and the penalties.
+        """
         result = self._run(problem, start, self.max_seconds)
         if result.status == "stalled" and result.x.dtype == np.float32:
             left = None if self.max_seconds is None else max(self.max_seconds - result.seconds, 0.0)
+            problem = self._problem(design.in_double(), sample, penalties)
             result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)), left)
-        return result
+        return result, problem
 
     def _run(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None, max_seconds: float | None) -> Result:
         x0, y0 = (None, None) if start is None else start
@@ -219,6 +235,7 @@ class SingleFit(BlockModel):
         design = self._design(sample, [name for name, alpha in alphas.items() if alpha == 0.0])
         penalties = by_column(alphas, sample.blocks, sample.matrix.shape[1])
         problem = self._problem(design, sample, penalties)
-        result = self._minimum(problem, self._start(design) if self.warm_start else None)
+        start = self._start(design) if self.warm_start else None
+        result, _ = self._minimum(problem, design, sample, penalties, start)
         self._keep(result, design, sample.blocks, alphas)
         return self

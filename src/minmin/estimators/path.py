@@ -8,6 +8,7 @@ from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -15,6 +16,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
+from minmin.errors import InputError
 from minmin.estimators.design import Design
 from minmin.estimators.grid import path_order, resolve_grid
 from minmin.estimators.model import BlockModel, Sample
@@ -93,10 +95,13 @@ class PathFit(BlockModel):
             else:
                 score = self._scorer(design, test, X, y, sample_weight)
             runs.append(self._path(design.rows(train), part, alphas, order, score))
+        if not runs:
+            raise InputError("cv yields no split; give at least one pair of training and test samples")
         self._report(alphas, runs)
         best = alphas[self.best_index_]
-        problem = self._problem(design, sample, by_column(best, sample.blocks, design.n_features))
-        self._keep(self._minimum(problem, None), design, sample.blocks, best)
+        penalties = by_column(best, sample.blocks, design.n_features)
+        result, _ = self._minimum(self._problem(design, sample, penalties), design, sample, penalties, None)
+        self._keep(result, design, sample.blocks, best)
         return self
 
     def _path(
@@ -109,9 +114,8 @@ class PathFit(BlockModel):
         for index in order:
             penalties = by_column(alphas[index], sample.blocks, design.n_features)
             problem = problem.with_penalties(*design.penalties(penalties))
-            result = self._minimum(problem, start)
+            result, problem = self._minimum(problem, design, sample, penalties, start)
             start = result.x, result.y
-            problem = problem.matching(result.x)
             proved = result.success and result.certified
             runs[index] = _Run(score(result), proved, result.seconds, result.calls.get("passes", 0), result.message)
         return [runs[index] for index in range(len(alphas))]
@@ -124,6 +128,7 @@ class PathFit(BlockModel):
     def _scorer(self, design: Design, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:
         """What the user's scoring says of the samples held out."""
         scorer = check_scoring(self, self.scoring)
+        X = X.tocsr() if scipy.sparse.issparse(X) else X  # not every format has rows
         X, y = _safe_indexing(X, test), _safe_indexing(y, test)
         weights = {} if sample_weight is None else {"sample_weight": _safe_indexing(sample_weight, test)}
         model = copy(self)
@@ -150,14 +155,29 @@ class PathFit(BlockModel):
             for name in ("score", "seconds", "passes")
         )
         mean = scores.mean(axis=0)
-        self.best_index_ = int(mean.argmax())
+        height = _comparable(mean)
+        self.best_index_ = int(height.argmax())
         self.best_score_ = float(mean[self.best_index_])
         self.cv_results_ = {
             "params": alphas,
             **{f"split{i}_test_score": of_fold for i, of_fold in enumerate(scores)},
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=0),
-            "rank_test_score": rankdata(-mean, method="min").astype(int),
+            "rank_test_score": rankdata(-height, method="min").astype(int),
             "mean_fit_time": seconds.mean(axis=0),
             "mean_passes": passes.mean(axis=0),
         }
+
+
+def _comparable(scores: _Array) -> _Array:
+    """Mean scores to choose by: what is no number comes last, as in GridSearchCV."""
+    unknown = np.isnan(scores)
+    if unknown.all():
+        raise InputError("scoring returned NaN for all penalties; give another one, or leave it out")
+    if unknown.any():
+        warnings.warn(
+            f"scoring returned NaN for {unknown.sum()} of {len(scores)} penalties, which come last",
+            UserWarning,
+            stacklevel=4,
+        )
+    return np.where(unknown, -np.inf, scores)

@@ -26,7 +26,7 @@ def checked_design(matrix: Any, name: str) -> Any:
         if csr.dtype not in (np.float32, np.float64):
             csr = csr.astype(np.float64)
         require_finite(csr.data, f"the stored values of {name}")
-        design = csr
+        design = without_duplicates(csr)
     else:
         design = as_real(matrix, name)
         if design.ndim != 2:
@@ -35,6 +35,15 @@ def checked_design(matrix: Any, name: str) -> Any:
     if 0 in design.shape:
         raise InputError(f"{name} has shape {tuple(design.shape)}; both blocks need a column, and a row")
     return design
+
+
+def without_duplicates(csr: Any) -> Any:
+    """The same matrix with every entry stored once, since squares of its parts do not sum to its square."""
+    if csr.has_canonical_format:
+        return csr
+    csr = csr.copy()
+    csr.sum_duplicates()
+    return csr
 
 
 def in_one_dtype(X: Any, Y: Any) -> tuple[Any, Any]:

@@ -576,8 +576,7 @@ small a part of what another one does has no part in a direction."""
 def _normalised(sample_weight: Any, rows: int, model: Array) -> Array:
     if sample_weight is None:
         return like(np.full(rows, 1.0 / rows), model)
-    weights = checked_column(sample_weight, "sample_weight", rows, model)
-    values = to_numpy(weights).astype(np.float64)
+    values = checked_column(sample_weight, "sample_weight", rows, np.zeros(0))
     if (values < 0).any():
         wrong = int(np.flatnonzero(values < 0)[0])
         raise InputError(f"sample_weight[{wrong}] = {values[wrong]:g} is negative")
