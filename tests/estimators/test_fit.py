@@ -1,6 +1,7 @@
 """What a fit takes and what it leaves behind."""
 
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -206,3 +207,32 @@ def test_progress_is_shown_on_request(capsys):
     assert "gap ≤" in capsys.readouterr().err
     BlockLogisticRegression().fit(sample.X, sample.y)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("mean", [0.0, 3e4, -1e6, 1e9])
+@pytest.mark.parametrize("kind", [BlockRidge, BlockRidgeCV])
+def test_ridge_far_from_zero_is_proved_as_well(kind, mean):
+    """An intercept takes the target's mean up; what is left is fitted as if there were none."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 5))
+    y = X @ np.arange(1.0, 6.0) + rng.standard_normal(200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        near, far = kind().fit(X, y), kind().fit(X, y + mean)
+    assert far.gap_bound_ <= far.tol
+    assert far.result_.certified
+    allowed = 1e-5 + 1e-15 * abs(mean)
+    assert np.allclose(far.coef_, near.coef_, rtol=0.0, atol=20 * allowed)
+    assert far.intercept_ - mean == pytest.approx(near.intercept_, abs=20 * allowed)
+    assert far.predict(X) == pytest.approx(near.predict(X) + mean, abs=100 * allowed)
+
+
+def test_a_warm_start_of_ridge_far_from_zero_begins_at_the_minimum():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((100, 4))
+    y = X.sum(axis=1) + 1e7
+    model = BlockRidge(warm_start=True).fit(X, y)
+    value = model.result_.history.value
+    assert value[0] > value[-1] + 0.1
+    again = model.fit(X, y).result_.history.value
+    assert again[0] == pytest.approx(value[-1], abs=1e-6)

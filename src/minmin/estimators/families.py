@@ -125,7 +125,20 @@ class Gaussian(RegressorMixin, BlockModel):
     _loss = "squared"
 
     def _checked_target(self, y: Any, weights: _Vector | None) -> tuple[_Vector, _Vector | None]:
-        return y, weights
+        """The target about its mean, where an intercept takes that up: moving both alike changes no f.
+
+        Rounding errors are then those of y's spread, not of its size.
+        """
+        y = np.asarray(y, dtype=np.float64)
+        mean = float(y.mean()) if self.fit_intercept else 0.0
+        self._target_shift = mean if np.isfinite(mean) else 0.0
+        return y - self._target_shift, weights
+
+    def _shaped(self, coef: _Vector, intercept: Any) -> tuple[_Vector, Any]:
+        return coef, float(intercept) + self._target_shift
+
+    def _unshaped(self) -> tuple[_Vector, Any]:
+        return self.coef_, self.intercept_ - self._target_shift
 
     def predict(self, X: Any) -> _Vector:
         """The expected target of every sample."""
