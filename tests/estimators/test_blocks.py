@@ -10,6 +10,7 @@ from sklearn.compose import make_column_selector
 
 from minmin import InputError
 from minmin.estimators.blocks import resolve_blocks
+from minmin.estimators.penalties import resolve_alphas
 
 NAMES = ["age", "income", "cat_red", "cat_blue", "city"]
 PANDAS = pandas.DataFrame({name: [1.0, 2.0] for name in NAMES[:4]} | {"city": [1, 2]})
@@ -114,3 +115,11 @@ def test_unknown_names_are_met_with_near_ones():
         columns("agee")
     with pytest.raises(InputError, match="column 'cat_red' is in block 'a' and in block 'b'"):
         resolve_blocks({"a": "cat_*", "b": "cat_red"}, PANDAS, 5, NAMES)
+
+
+def test_penalties_of_a_series_go_by_its_labels():
+    names = ["words", "rest"]
+    assert resolve_alphas(pandas.Series({"rest": 5.0, "words": 1.0}), names) == {"words": 1.0, "rest": 5.0}
+    assert resolve_alphas(pandas.Series([1.0, 5.0]), names) == {"words": 1.0, "rest": 5.0}
+    with pytest.raises(InputError, match="nothing for block 'rest'"):
+        resolve_alphas(pandas.Series({"words": 1.0}), names)

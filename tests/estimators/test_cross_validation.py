@@ -17,7 +17,7 @@ from minmin.estimators import (
     BlockRidge,
     BlockRidgeCV,
 )
-from minmin.estimators.grid import path_order
+from minmin.estimators.grid import path_order, resolve_grid
 
 PAIRS = {
     "logistic": (BlockLogisticRegression, BlockLogisticRegressionCV),
@@ -164,3 +164,12 @@ def test_a_path_over_a_grid_goes_from_neighbour_to_neighbour():
     moves = np.diff(np.log(points[path_order(points, [1000, 10])]), axis=0)
     assert np.abs(moves).sum(axis=1).max() == pytest.approx(np.log(100.0))
     assert np.count_nonzero(moves[:, 0]) == 3, "the larger block's penalty changes as rarely as it can"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_default_grid_of_huge_single_precision(sparse):
+    X = (1e20 * np.random.default_rng(0).standard_normal((30, 3))).astype(np.float32)
+    matrix = scipy.sparse.csr_array(X) if sparse else X
+    grid = resolve_grid(None, {"all": np.arange(3)}, matrix, None)
+    assert np.isfinite(grid).all()
+    assert grid.max() == pytest.approx(0.1 * np.square(X, dtype=np.float64).sum() / 30)

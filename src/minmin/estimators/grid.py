@@ -79,8 +79,8 @@ def _row_squares(matrix: Any, weights: Any, blocks: Blocks) -> list[float]:
     weights = np.ones(matrix.shape[0], dtype=matrix.dtype) if weights is None else weights
     if scipy.sparse.issparse(matrix):
         repeated = np.repeat(weights, np.diff(matrix.indptr))
-        squares = np.bincount(matrix.indices, repeated * matrix.data**2, minlength=matrix.shape[1])
+        squares = np.bincount(matrix.indices, repeated * np.square(matrix.data, dtype=np.float64), matrix.shape[1])
     else:
-        squares = np.einsum("ij,ij,i->j", matrix, matrix, weights)
+        squares = np.einsum("ij,ij,i->j", matrix, matrix, weights, dtype=np.float64)
     sums = [float(squares[columns].sum()) / float(weights.sum()) for columns in blocks.values()]
     return [size if size > 0.0 else 1.0 for size in sums]

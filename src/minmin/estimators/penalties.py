@@ -16,6 +16,9 @@ Alphas = dict[Hashable, float]
 
 def resolve_alphas(alpha: Any, names: Sequence[Hashable]) -> Alphas:
     """One penalty a block, from one for all of them, one each in the blocks' order, or a mapping by name."""
+    if hasattr(alpha, "to_dict"):  # a pandas Series, whose labels are the blocks' names unless none of them is
+        labelled = alpha.to_dict()
+        alpha = labelled if set(labelled) & set(names) else list(labelled.values())
     if isinstance(alpha, Mapping):
         return {name: checked_alpha(value, name) for name, value in in_order(alpha, names, "alpha").items()}
     if isinstance(alpha, str) or not (isinstance(alpha, Sequence) or getattr(alpha, "ndim", 0) == 1):
