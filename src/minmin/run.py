@@ -11,11 +11,12 @@ import numpy as np
 from minmin.checkpoint import Checkpoint
 from minmin.errors import CheckpointError, ConstantsError, MinMinError, NonFiniteError, UserCodeError
 from minmin.methods import STATE_TYPES, Answer, Method
-from minmin.oracle import Ability, Problem, Tally
+from minmin.oracle import Ability, Problem
 from minmin.progress import Progress
 from minmin.result import History, Record, Result, Status
 from minmin.space import dtype_name, first_array, machine_eps, norm, own_copy, square
 from minmin.stops import BudgetedTally, Clock, RunEnded, Stops
+from minmin.tally import Tally
 
 _VALUE_PRECISION = 1e-5
 """Values of f may come from single precision, whatever the dtype of x and y."""

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from minmin.errors import InputError, as_count, as_number
-from minmin.oracle import Tally
 from minmin.result import Status
+from minmin.tally import Tally
 
 
 @dataclass(frozen=True)

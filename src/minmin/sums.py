@@ -9,8 +9,9 @@ from typing import Any
 
 from minmin.constants import Constants
 from minmin.errors import InputError, as_number
-from minmin.oracle import Ability, Direction, Evaluation, Problem, Slice, Tally, checked_constants
+from minmin.oracle import Ability, Direction, Evaluation, Problem, Slice, checked_constants
 from minmin.space import Array, Blocks, Vector, first_array
+from minmin.tally import Tally
 
 JOINTLY_EXPENSIVE = 100.0
 """A joint ∇ₓ takes all terms, or a round of communication; it is taken to cost so many times a term's own ∇ᵧ."""

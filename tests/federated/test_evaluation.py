@@ -83,7 +83,7 @@ def test_only_declared_numbers_leave():
     client = federated.Client(glm(rng, 4, 3), metrics={"size": of_y})
     federated.run([client], rounds=3, tol=0.0)
     answer = client.handle(MeasureRequest("", 0, np.zeros(4)))
-    assert vars(answer) == {"run": "", "round": 0, "weight": 1.0, "metrics": {"size": client.y @ client.y}}
+    assert vars(answer) == {"run": "", "round": 0, "metrics": {"size": client.y @ client.y}}
     assert client.y.tobytes() not in encode(answer)
     assert isinstance(client.handle(MeasureRequest("", 0, np.zeros(5))), Refusal)
 

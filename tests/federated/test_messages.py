@@ -79,11 +79,11 @@ GOLDEN = {
         b"\x00\x00\x00\x00\x00\x00\x00\xc0",
     ),
     "measures": (
-        Measures("a1", 3, 1.5, {"loss": 0.5}),
-        b"minmin message 2\n\xfb\xb6\xb4\x9b~\x00\x00\x00"
-        b'{"arrays":[],"kind":"measures","numbers":[["round",null,"q"],["weight",null,"d"],["metrics'
-        b'","loss","d"]],"texts":{"run":"a1"}}'
-        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\xe0?",
+        Measures("a1", 3, {"loss": 0.5}),
+        b"minmin message 2\n\xf2Vt2j\x00\x00\x00"
+        b'{"arrays":[],"kind":"measures","numbers":[["round",null,"q"],["metrics","loss","d"]],"text'
+        b's":{"run":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0?",
     ),
     "refusal": (
         Refusal("a1", 3, "stale"),
@@ -140,7 +140,7 @@ any_message = st.one_of(
         st.one_of(st.none(), constants),
     ),
     st.builds(MeasureRequest, names, rounds, vectors),
-    st.builds(Measures, names, rounds, numbers, st.dictionaries(names, numbers)),
+    st.builds(Measures, names, rounds, st.dictionaries(names, numbers)),
     st.builds(
         Reply,
         names,

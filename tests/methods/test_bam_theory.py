@@ -137,7 +137,7 @@ def test_inner_solvers_meet_the_condition_within_their_bound(seed, log_curvature
     rng = np.random.default_rng(seed)
     mu_y = 10.0**-log_curvature
     problem = Quadratic.random(d_x=1, d_y=int(rng.integers(1, 8)), mu_x=0.5, L_x=1.0, mu_y=mu_y, L_y=1.0, seed=seed)
-    tally = minmin.oracle.Tally()
+    tally = minmin.tally.Tally()
     parameters = block_parameters(problem.constants)._replace(lam=10.0**log_lam_L)
     center = 10 ** rng.uniform(-2, 2) * rng.standard_normal(problem.d_y)
     sub = Subproblem(problem.counted(tally).fix(np.ones(1)), center, parameters)
@@ -163,7 +163,7 @@ class Lost(type(INNER_SOLVERS["lbfgs"])):
 
 def test_a_useless_direction_falls_back_on_accelerated_gradient():
     problem = Quadratic.random(d_x=3, d_y=5, L_y=5000.0, mu_y=0.1, coupling=1.0)
-    tally = minmin.oracle.Tally()
+    tally = minmin.tally.Tally()
     center = np.ones(5)
     sub = Subproblem(problem.counted(tally).fix(np.ones(3)), center, block_parameters(problem.constants))
     solver = Lost()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.oracle import Tally
 from minmin.problems import Quadratic
+from minmin.tally import Tally
 from reference import random_glm
 
 

@@ -83,7 +83,7 @@ def test_far_ahead_of_the_model_there_is_no_bound():
 
 
 def test_it_costs_no_pass_beyond_the_gradient_but_once_a_run():
-    tally = minmin.oracle.Tally()
+    tally = minmin.tally.Tally()
     problem = random_glm(np.random.default_rng(0)).counted(tally)
     certificate_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
     assert tally["passes"] == 3  # Xx, Xᵀθ, and the norms of the rows

@@ -28,9 +28,10 @@ from minmin.federated.messages import (
 )
 from minmin.federated.store import Kept, MemoryStore, StateStore
 from minmin.federated.works import public_part, rebuilt
-from minmin.oracle import Ability, Evaluation, Problem, Tally, Work
+from minmin.oracle import Ability, Evaluation, Problem, Work
 from minmin.space import all_finite, dot, dtype_name, like, to_numpy
 from minmin.sums import JOINTLY_EXPENSIVE, Sum
+from minmin.tally import Tally
 
 
 class Client:
@@ -180,7 +181,7 @@ class Client:
         kept = self.store.load(request.run, self.y0) if request.run else None
         y = self.y if not request.run else to_numpy(self.y0 if kept is None else kept.y)
         told = {name: float(metric(request.x.copy(), y.copy())) for name, metric in self.metrics.items()}
-        return Measures(request.run, request.round, self.weight, told)
+        return Measures(request.run, request.round, told)
 
     def _asks_at_a_point(self, request: WorkRequest | LookRequest | MeasureRequest) -> bool:
         x: Any = request.x

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,8 +42,7 @@ def evaluate(
     with opened(clients, engine) as (reached, count):
         try:
             federation = Federation(reached, count, "", checked_policy(timeout, retries), values=False)
-            told = [answer.metrics for answer in federation.measure(federation.start(x, None)[0])]
+            told = federation.measure(federation.start(x, None)[0])
         except RunEnded as ended:
             raise ClientError(str(ended)) from None
-    names = dict.fromkeys(name for metrics in told for name in metrics)
-    return {name: np.array([metrics.get(name, math.nan) for metrics in told]) for name in names}
+    return {name: np.array(values) for name, values in told.items()}

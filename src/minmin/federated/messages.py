@@ -86,7 +86,6 @@ class Measures(Message):
     """Client to server: its metrics by name."""
 
     kind = "measures"
-    weight: float
     metrics: dict[str, float]
 
 

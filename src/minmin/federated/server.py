@@ -27,10 +27,11 @@ from minmin.federated.messages import (
     encoded_size,
 )
 from minmin.federated.works import described, public_part
-from minmin.oracle import UNCOUNTED, Ability, Evaluation, Problem, Slice, Tally, Work, start_array, zeros
+from minmin.oracle import Ability, Evaluation, Problem, Slice, Work, start_array, zeros
 from minmin.space import Array, Blocks, Vector, all_finite, dtype_name
 from minmin.stops import RunEnded
 from minmin.sums import combined_constants
+from minmin.tally import UNCOUNTED, Tally
 
 AnswerType = TypeVar("AnswerType", bound=Message)
 
@@ -187,9 +188,14 @@ class Federation(Problem):
         """Whether there was a round since this server was started: only then it knows which y_i the clients hold."""
         return self._newest is not None
 
-    def measure(self, x: Array) -> list[Measures]:
-        """What every client's metrics say at x and at its y_i of now; no round, and nothing moves."""
-        return self._gather(MeasureRequest(self.run, self.rounds, x), len(self.weights), Measures)
+    def measure(self, x: Array) -> dict[str, tuple[float, ...]]:
+        """What the metrics say at x and at the y_i of now, by metric and client, NaN where a client has none.
+
+        No round, and nothing moves.
+        """
+        answers = self._gather(MeasureRequest(self.run, self.rounds, x), len(self.weights), Measures)
+        names = dict.fromkeys(name for answer in answers for name in answer.metrics)
+        return {name: tuple(answer.metrics.get(name, math.nan) for answer in answers) for name in names}
 
     def meters(self, x: Vector | None = None) -> dict[str, Any]:
         self._measure_when_due(x)
@@ -207,10 +213,8 @@ class Federation(Problem):
             return
         if last is not None and self.rounds < last + self._measure_every:
             return
-        answers = self.measure(x)
-        self._measures = {
-            name: tuple(answer.metrics.get(name, math.nan) for answer in answers) for name in self._measures
-        }
+        told = self.measure(x)
+        self._measures = {name: told.get(name, values) for name, values in self._measures.items()}
         self._measured_in = self.rounds
 
     def look(self, x: Array, y: Blocks | None = None, *, gradient: bool = False) -> list[Reply]:

@@ -1,7 +1,6 @@
 """A Grid in this process, whose nodes come, go, fail and dawdle as a test wants."""
 
 from flwr.app import Context, Error, Message, RecordDict
-from flwr.serverapp import Grid
 
 from minmin.federated.flower import client_app
 
@@ -25,8 +24,11 @@ def failing(code):
     return lambda message: Message(Error(code, "row 3.14159 of the data is wrong"), reply_to=message)
 
 
-class InProcessGrid(Grid):
-    """Nodes by their ids. ``on_push`` may do something in place of a node: answer, or nothing (None)."""
+class InProcessGrid:
+    """What the engine asks of a Grid, with nodes by their ids.
+
+    ``on_push`` may do something in place of a node: answer, or nothing (None).
+    """
 
     def __init__(self, nodes):
         self.nodes = dict(nodes)
@@ -63,19 +65,3 @@ class InProcessGrid(Grid):
         found = [self.replies.pop(key) for key in message_ids if key in self.replies]
         self.pulled += found
         return found
-
-    def set_run(self, run):
-        raise NotImplementedError
-
-    @property
-    def run(self):
-        raise NotImplementedError
-
-    def create_message(self, *arguments, **options):
-        raise NotImplementedError
-
-    def get_nodes(self):
-        raise NotImplementedError
-
-    def send_and_receive(self, messages, *, timeout=None):
-        raise NotImplementedError

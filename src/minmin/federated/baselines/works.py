@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from minmin.constants import Constants
 from minmin.methods.reconstruct import Reconstruct
-from minmin.oracle import UNCOUNTED, Ability, Evaluation, Problem, Slice, Work
+from minmin.oracle import Ability, Evaluation, Problem, Slice, Work
 from minmin.space import Array
+from minmin.tally import UNCOUNTED
 
 _EXACTLY = 1e-12
 """What y may leave of f where it is solved for."""

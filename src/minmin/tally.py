@@ -1,0 +1,60 @@
+"""Counts of what was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class Tally:
+    """Counts of what was really computed, by kind: "grad_x", "grad_y", "value", ..."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def add(self, kind: str) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def __getitem__(self, kind: str) -> int:
+        return self.counts.get(kind, 0)
+
+    def renamed(self, names: Mapping[str, str | None]) -> Tally:
+        """A view that reports kinds under other names, or not at all where the name is None."""
+        return _Renamed(self, names)
+
+    def swapped(self) -> Tally:
+        """A view for a problem whose blocks are exchanged, so that counts keep the original names."""
+        return self.renamed(_SWAPPED_NAMES)
+
+
+_SWAPPED_NAMES = {
+    "grad_x": "grad_y",
+    "grad_y": "grad_x",
+    "hess_yy": "hess_xx",
+    "passes": "passes_y",
+    "passes_y": "passes",
+}
+
+
+class _Renamed(Tally):
+    def __init__(self, target: Tally, names: Mapping[str, str | None]):
+        self.target = target
+        self.names = names
+
+    def add(self, kind: str) -> None:
+        name = self.names.get(kind, kind)
+        if name is not None:
+            self.target.add(name)
+
+    def __getitem__(self, kind: str) -> int:
+        name = self.names.get(kind, kind)
+        return 0 if name is None else self.target[name]
+
+
+class _Ignored(Tally):
+    """Where nobody counts."""
+
+    def add(self, kind: str) -> None:
+        pass
+
+
+UNCOUNTED: Tally = _Ignored()
