@@ -1,10 +1,14 @@
 """Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the optimum you are."""
 
+from importlib import import_module
 from typing import Any
 
-from minmin import datasets, federated, methods, problems
+from minmin import datasets, methods, problems
 from minmin.checking import Finding, Report, check
-from minmin.constants import Constants
+from minmin.core.bound import Bound
+from minmin.core.constants import Constants
+from minmin.core.problem import Problem
+from minmin.core.vectors import Blocks
 from minmin.errors import (
     CheckpointError,
     ConstantsError,
@@ -15,24 +19,27 @@ from minmin.errors import (
     UnsupportedError,
     UserCodeError,
 )
+from minmin.methods import Method
+from minmin.problems import Sum
 from minmin.result import History, Record, Result
 from minmin.solve import minimize
-from minmin.space import Blocks
-from minmin.sums import Sum
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Blocks",
+    "Bound",
     "CheckpointError",
     "Constants",
     "ConstantsError",
     "Finding",
     "History",
     "InputError",
+    "Method",
     "MinMinError",
     "NoMinimumError",
     "NonFiniteError",
+    "Problem",
     "Record",
     "Report",
     "Result",
@@ -47,10 +54,11 @@ __all__ = [
     "problems",
 ]
 
+_LOADED_WHEN_ASKED_FOR = ("estimators", "federated")
+"""They need more than the core does."""
+
 
 def __getattr__(name: str) -> Any:
-    if name == "estimators":  # needs scikit-learn, so only those who ask for it import it
-        from importlib import import_module
-
-        return import_module("minmin.estimators")
+    if name in _LOADED_WHEN_ASKED_FOR:
+        return import_module(f"minmin.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,23 +8,36 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 
+from minmin.core.arrays import to_like, to_numpy
+from minmin.core.problem import Evaluation, Problem
+from minmin.core.second_order import SecondOrderProblem
+from minmin.core.start import make_start
+from minmin.core.vectors import (
+    Blocks,
+    Vector,
+    dot,
+    first_array,
+    flatten,
+    machine_eps,
+    norm,
+    parts_of,
+    unflatten,
+)
 from minmin.errors import InputError, MinMinError
-from minmin.oracle import Ability, Evaluation, Problem
-from minmin.space import Blocks, Vector, dot, first_array, like, machine_eps, norm, parts_of, to_numpy
+from minmin.numerics.lanczos import ritz_values
 
 _LANCZOS_STEPS = 60
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was checked.
 
     Attributes
     ----------
     name : str
-        What was looked at.
+        What was checked.
     ok : bool
     detail : str
         What was seen, and by how much it is off.
@@ -42,7 +55,7 @@ class Report:
     Attributes
     ----------
     ok : bool
-        Nothing is wrong, as far as was looked.
+        Nothing is wrong, as far as was checked.
     findings : tuple of Finding
     """
 
@@ -61,7 +74,7 @@ class Report:
 
 
 def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) -> Report:
-    """Look whether a problem's gradients, slices, constants and abilities are what it says.
+    """Check whether a problem's gradients, slices, constants and Hessians are what it says.
 
     Gradients are compared with differences of values, with steps that fit the dtype; constants with the curvature
     along random segments and along those that look worst (Lanczos on differences of gradients).
@@ -70,7 +83,7 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
     ----------
     problem : Problem
     x0, y0 : arrays, optional
-        Around which point to look; zero where not given.
+        Around which point to check; zero where not given.
     seed : int
         Of the random points and directions.
 
@@ -81,9 +94,9 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a minmin problem, got {type(problem).__name__}")
-    x, y = problem.start(x0, y0)
-    probe = _Probe(problem.matching(first_array(x)), _Point(x, y), np.random.default_rng(seed))
-    looks: dict[str, Callable[[], Iterator[Finding]]] = {
+    x, y = make_start(problem, x0, y0)
+    probe = _Probe(problem.to_like(first_array(x)), _Point(x, y), np.random.default_rng(seed))
+    checks: dict[str, Callable[[], Iterator[Finding]]] = {
         "determinism": probe.determinism,
         "gradients": probe.gradients,
         "slices": probe.slices,
@@ -94,9 +107,9 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
         "Hessian products": probe.hessian_products,
     }
     findings: list[Finding] = []
-    for name, look in looks.items():
+    for name, run in checks.items():
         try:
-            findings.extend(look())
+            findings.extend(run())
         except MinMinError as error:
             findings.append(Finding(name, False, str(error)))
     return Report(tuple(findings))
@@ -121,7 +134,7 @@ class _Point(NamedTuple):
 
 
 class _Probe:
-    """The looks at one problem, around one point."""
+    """The checks of one problem, around one point."""
 
     def __init__(self, problem: Problem, start: _Point, rng: np.random.Generator):
         self.problem = problem
@@ -131,8 +144,8 @@ class _Probe:
         scale = 1.0 + start.size / math.sqrt(problem.d_x + problem.d_y)
         self.points = [start, *(start.moved(self._random(start), scale) for _ in range(2))]
 
-    def _random(self, model: _Point) -> _Point:
-        return _Point(*(_random_like(block, self.rng) for block in model))
+    def _random(self, prototype: _Point) -> _Point:
+        return _Point(*(_random_like(block, self.rng) for block in prototype))
 
     def _unit(self, in_x: float = 1.0, in_y: float = 1.0) -> _Point:
         direction = self._random(self.start).scaled(in_x, in_y)
@@ -169,7 +182,7 @@ class _Probe:
         yield Finding("arguments are left alone", same, "x and y are as they were" if same else "x or y was modified")
 
     def gradients(self) -> Iterator[Finding]:
-        if Ability.VALUE not in self.problem.abilities:
+        if not self.problem.has_value:
             yield Finding("gradients", True, "not compared: the problem has no values")
             return
         for name, in_x, in_y in (("∇ₓf", 1.0, 0.0), ("∇ᵧf", 0.0, 1.0)):
@@ -255,22 +268,30 @@ class _Probe:
     def _ritz_values(self, point: _Point, in_x: float, in_y: float) -> tuple[np.ndarray[Any, Any], float]:
         """Approximate eigenvalues of the scaled Hessian at a point, and the rounding error in them."""
         h = self.eps ** (1 / 3) * (1.0 + point.size) / max(in_x, in_y)
-        size = (self.problem.d_x if in_x else 0) + (self.problem.d_y if in_y else 0)
-        basis = [self._unit(float(in_x > 0), float(in_y > 0))]
-        diagonal: list[float] = []
-        off_diagonal: list[float] = []
         error = 0.0
-        for _ in range(min(_LANCZOS_STEPS, size)):
-            image, noise = self._hessian_times(point, basis[-1].scaled(in_x, in_y), h)
-            image, error = image.scaled(in_x, in_y), max(error, noise * max(in_x, in_y))
-            diagonal.append(image.dot(basis[-1]))
-            for vector in (*basis, *basis):  # twice: orthogonal to rounding
-                image = image.moved(vector, -image.dot(vector))
-            if image.size <= 1e-6 * max(map(abs, diagonal)) + error:
-                break
-            off_diagonal.append(image.size)
-            basis.append(image.scaled(*(2 * (1.0 / image.size,))))
-        return scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[: len(diagonal) - 1]), error
+
+        def apply(v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            nonlocal error
+            image, noise = self._hessian_times(point, self._unpack(v).scaled(in_x, in_y), h)
+            error = max(error, noise * max(in_x, in_y))
+            return self._pack(image.scaled(in_x, in_y))
+
+        start = self._pack(self._unit(float(in_x > 0), float(in_y > 0)))
+        steps = min(_LANCZOS_STEPS, (self.problem.d_x if in_x else 0) + (self.problem.d_y if in_y else 0))
+        ritz = ritz_values(apply, start, steps, smallest_rest=lambda scale: 1e-6 * scale + error, orthogonalize=True)
+        return ritz, error
+
+    def _pack(self, point: _Point) -> np.ndarray[Any, Any]:
+        """A point as one NumPy vector with the same inner products."""
+        return np.concatenate([to_numpy(flatten(block)).astype(np.float64) for block in point])
+
+    def _unpack(self, v: np.ndarray[Any, Any]) -> _Point:
+        x, y = self.start
+        parts = np.split(v, [flatten(x).shape[0]])
+        blocks = (
+            unflatten(to_like(part, first_array(block)), block) for part, block in zip(parts, (x, y), strict=True)
+        )
+        return _Point(*blocks)
 
     def _hessian_times(self, point: _Point, direction: _Point, h: float) -> tuple[_Point, float]:
         """The Hessian times a direction by differences of gradients, and the rounding error in it."""
@@ -279,25 +300,24 @@ class _Probe:
 
     def _noise(self, a: _Point, b: _Point) -> float:
         """Rounding error to expect in the difference of two gradients."""
-        constants = self.problem.constants
-        known = 0.0 if constants is None else sum(self._at(self.points[1]).gradient_noise(constants))
+        known = sum(self.problem.gradient_noise(self._at(self.points[1])))
         return 8.0 * self.eps * (a.size + b.size) + 2.0 * known
 
     def y_hessian(self) -> Iterator[Finding]:
-        if Ability.HESS_YY not in self.problem.abilities or isinstance(self.start.y, Blocks):
+        if not isinstance(self.problem, SecondOrderProblem) or isinstance(self.start.y, Blocks):
             return
         point, direction = self.points[1], self._unit(0.0, 1.0)
-        told = self._at(point).hess_yy() @ direction.y
+        told = self.problem.evaluate(*point).hess_yy() @ direction.y
         seen, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
         gap = norm(told - seen.y)
         ok = gap <= 1e-3 * norm(told) + 10.0 * error
         yield Finding("y-Hessian against differences", ok, f"off by {gap:.2g} of {norm(told):.2g}")
 
     def hessian_products(self) -> Iterator[Finding]:
-        if Ability.HESS_PRODUCT not in self.problem.abilities:
+        if not isinstance(self.problem, SecondOrderProblem):
             return
         point, direction = self.points[1], self._unit(1.0, 1.0)
-        here = self._at(point)
+        here = self.problem.evaluate(*point)
         told = here.hess_product(here.slice.along(direction.x), direction.y)
         seen, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
         gap = norm(told - seen.x)
@@ -308,4 +328,4 @@ class _Probe:
 def _random_like(vector: Vector, rng: np.random.Generator) -> Vector:
     if isinstance(vector, Blocks):
         return vector.map(lambda part: _random_like(part, rng))
-    return like(rng.standard_normal(vector.shape[0]), vector)
+    return to_like(rng.standard_normal(vector.shape[0]), vector)

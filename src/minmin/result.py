@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from minmin.core.bound import Bound
+from minmin.core.vectors import Vector
 from minmin.errors import UnsupportedError
-from minmin.space import Vector
 
 if TYPE_CHECKING:
     import pandas
@@ -26,10 +27,10 @@ class Record(NamedTuple):
         Calls of each gradient so far.
     value : float
         f(x, y); NaN where the problem has no values.
-    gap_bound : float
-        f(x, y) - f* is at most this.
+    bound : Bound
+        How far f(x, y) is above its minimum; ``gap_bound`` is its value.
     seconds : float
-        Time spent so far, looking at values not counted.
+        Time spent so far, values for the history not counted.
     x, y : vectors
         The point; given to callbacks, not kept in the history.
     """
@@ -37,41 +38,51 @@ class Record(NamedTuple):
     grad_x: int
     grad_y: int
     value: float
-    gap_bound: float
+    bound: Bound
     seconds: float
     x: Vector
     y: Vector
 
+    @property
+    def gap_bound(self) -> float:
+        """f(x, y) - f* is at most this."""
+        return self.bound.value
 
-_COLUMNS = Record._fields[:5]
+    @property
+    def row(self) -> tuple[float, ...]:
+        """What the history keeps."""
+        return self.grad_x, self.grad_y, self.value, self.gap_bound, self.seconds
+
+
+_COLUMNS = ("grad_x", "grad_y", "value", "gap_bound", "seconds")
 
 
 class History:
     """The records of a run as columns: ``grad_x``, ``grad_y``, ``value``, ``gap_bound``, ``seconds``.
 
     ``history.value`` and ``history["value"]`` are NumPy arrays. The first 200 iterations are all there, then
-    about one record for every 1 % more of them, so that looking stays cheap however long a run lasts.
+    about one record for every 1 % more of them, so that a history stays short however long a run lasts.
     """
 
-    def __init__(self, meters: Iterable[str] = ()) -> None:
-        self.columns = (*_COLUMNS, *meters)
+    def __init__(self, extra: Iterable[str] = ()) -> None:
+        self.columns = (*_COLUMNS, *extra)
         self._rows: list[tuple[Any, ...]] = []
 
-    def append(self, record: Record, meters: Iterable[Any] = ()) -> None:
-        self._rows.append((*record[:5], *meters))
+    def append(self, record: Record, extra: Iterable[Any] = ()) -> None:
+        self._rows.append((*record.row, *extra))
 
     def rows(self) -> tuple[tuple[Any, ...], ...]:
         """The records so far, for a checkpoint."""
         return tuple(self._rows)
 
     def restore(self, rows: tuple[tuple[Any, ...], ...]) -> None:
-        """Go on from records of a checkpoint."""
+        """Continue after the records of a checkpoint."""
         self._rows = list(rows)
 
-    def finish(self, record: Record, meters: Iterable[Any] = ()) -> None:
+    def finish(self, record: Record, extra: Iterable[Any] = ()) -> None:
         """Make this the last record, unless the last one says the same but for the time."""
-        if not self._rows or self._rows[-1][:4] != tuple(record[:4]):
-            self.append(record, meters)
+        if not self._rows or self._rows[-1][:4] != record.row[:4]:
+            self.append(record, extra)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -92,7 +103,7 @@ class History:
         return f"History of {len(self)} records: {', '.join(self.columns)}"
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The columns as a data frame (needs pandas); one that has several numbers a record becomes several."""
+        """The columns as a data frame (needs pandas); one that has several numbers per record becomes several."""
         try:
             import pandas
         except ImportError as error:
@@ -112,11 +123,13 @@ class Result:
     Attributes
     ----------
     x, y : arrays
-        The answer; y has one array a term where the problem is a :class:`minmin.Sum`.
+        The answer; y has one array per term where the problem is a :class:`minmin.Sum`.
     fun : float
         f(x, y).
+    bound : Bound
+        How far f(x, y) is above its minimum, and what that rests on.
     gap_bound : float
-        f(x, y) - f* is at most this.
+        The bound's value: f(x, y) - f* is at most this.
     certified : bool
         The bound is proved by the data, or the constants behind it were given or proved, not estimated: it is a
         proof, if what was given holds.
@@ -129,7 +142,7 @@ class Result:
     nit : int
         Outer iterations.
     seconds : float
-        Time of the run; looking at values for the history not counted.
+        Time of the run; values for the history not counted.
     calls : dict
         How often each oracle was asked: "grad_x", "grad_y", "value" (by the method), "hess_yy", "hess_product"; for a
         GLM "passes", the products with X or Xᵀ (or X∘X, for a diagonal), and "passes_y", those with Y or Yᵀ. "monitor"
@@ -140,8 +153,7 @@ class Result:
     x: Vector
     y: Vector
     fun: float
-    gap_bound: float
-    certified: bool
+    bound: Bound
     status: Status
     message: str
     method: str
@@ -149,6 +161,14 @@ class Result:
     seconds: float
     calls: dict[str, int]
     history: History = field(repr=False)
+
+    @property
+    def gap_bound(self) -> float:
+        return self.bound.value
+
+    @property
+    def certified(self) -> bool:
+        return self.bound.is_proved
 
     @property
     def success(self) -> bool:

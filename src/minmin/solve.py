@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minmin.checkpoint import Checkpoint, fingerprint
+from minmin.core.problem import Problem
+from minmin.core.start import make_start
+from minmin.core.vectors import first_array
 from minmin.errors import InputError, UnsupportedError
-from minmin.methods import build
-from minmin.oracle import Ability, Problem
-from minmin.progress import Progress
+from minmin.loop.checkpoint import Checkpoint, fingerprint
+from minmin.loop.clock import Clock
+from minmin.loop.loop import Loop
+from minmin.loop.progress import Progress
+from minmin.loop.stopping import StoppingCriteria
+from minmin.methods import Method, build
 from minmin.result import Record, Result
-from minmin.run import Run
-from minmin.stops import Clock, Stops
 
 
 def minimize(
     problem: Problem,
     x0: Any = None,
     y0: Any = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     *,
     tol: float = 1e-6,
     target_value: float | None = None,
@@ -37,11 +40,11 @@ def minimize(
     Parameters
     ----------
     problem : Problem
-        One of :mod:`minmin.problems`, or a :class:`minmin.Sum` of them.
+        One of :mod:`minmin.problems`, a :class:`minmin.Sum` of them, or your own :class:`minmin.Problem`.
     x0, y0 : arrays, optional
         The start, zero where not given. Its array library, dtype and device are kept; it is not modified.
-    method : str
-        "auto" (default), "reduced-newton", "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling": see
+    method : str or Method
+        An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton", "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling": see
         :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`,
         :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`.
     tol : float
@@ -53,7 +56,7 @@ def minimize(
         Budgets of gradient calls, never exceeded; the run then ends as ``budget``. Hessian products are none.
     max_seconds : float, optional
         Budget of time. Values of f that only the history needs are computed outside the clock; where they are
-        dear, give the problem no values.
+        expensive, give the problem no values.
     seed : int, optional
         For methods that draw random numbers, 0 where not given; the others take no notice of it.
     callback : callable, optional
@@ -63,7 +66,7 @@ def minimize(
         Show one line on standard error while running.
     checkpoint : path, optional
         A file that is written now and then and at every end, and kept. A later run with the same problem, method
-        and start goes on from it, under whatever stops it is given; budgets count from the very start.
+        and start resumes from it, under whatever stops it is given; budgets count from the very start.
     **options
         Go to the method: ``inner`` and ``outer`` for "reduced-lbfgs" and "bam", ``rescale`` for "nag", ``rescale``
         and ``certify_every`` for "acdm" and "lincoupling"; ``cost_ratio``, what ∇ₓf costs in units of ∇ᵧf, for "auto".
@@ -87,14 +90,26 @@ def minimize(
         )
     if isinstance(x0, str):
         raise InputError(f"x0 is the text {x0!r}; a method is given by keyword: method={x0!r}")
-    stops = Stops(tol, target_value, max_grad_x, max_grad_y, max_seconds)
+    criteria = StoppingCriteria(tol, target_value, max_grad_x, max_grad_y, max_seconds)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable as callback(record), got {callback!r}")
-    if target_value is not None and Ability.VALUE not in problem.abilities:
+    if target_value is not None and not problem.has_value:
         raise UnsupportedError("target_value needs values of f, which this problem does not have")
-    x, y = problem.start(x0, y0)
-    matching = problem.matching(x)
-    built, why = build(method, matching, options, seed)
-    shown = Progress(built.name) if progress else None
-    file = None if checkpoint is None else Checkpoint(checkpoint, fingerprint(matching, built, x, y))
-    return Run(matching, built, why, stops, clock, callback, shown, file).go(x, y)
+    x, y = make_start(problem, x0, y0)
+    problem = problem.to_like(first_array(x))
+    built, why = build(method, problem, options, seed)
+    outer = built.outer_block(problem)
+    built.check(outer.orient(problem))
+    loop = Loop(
+        problem,
+        built,
+        outer,
+        (x, y),
+        criteria,
+        clock,
+        callback=callback,
+        progress=Progress(built.name) if progress else None,
+        file=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(problem, built, x, y)),
+        why=why,
+    )
+    return loop.run()

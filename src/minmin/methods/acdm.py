@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from minmin.constants import Metric
+from minmin.core.problem import Problem
 from minmin.methods.coordinate import CoordinateMethod, CoordinateState, Pair, block_step, probability
-from minmin.oracle import Problem
+from minmin.methods.theory import Metric
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Acdm(CoordinateMethod):
     step in the drawn block i from u = ((1-α)z + α(1-β)v)/(1-αβ) gives z; v⁺ = (1-β)v + βu - a/(B⁺π_i)·∇_i f(u).
     Only A/B is needed, and only A/B is kept, so nothing overflows.
 
-    Guarantee: E[2A(f(z) - f*) + B|v - z*|²] never rises, and A grows by 1/(1 - √σ/S) an iteration in the end.
+    Guarantee: E[2A(f(z) - f*) + B|v - z*|²] never rises, and A grows by 1/(1 - √σ/S) per iteration in the end.
 
     Reference: Nesterov and Stich, "Efficiency of the accelerated coordinate descent method on structured optimization
     problems" (2017), with probabilities π_i ∝ √L_i.
@@ -37,7 +37,7 @@ class Acdm(CoordinateMethod):
         a = (linear + math.sqrt(linear**2 + 4.0 * square * ratio)) / (2.0 * square)
         alpha, beta = a / (ratio + a), sigma * a / (1.0 + sigma * a)
         scale = 1.0 / (1.0 - alpha * beta)
-        bar = Pair(state.answer.x, state.answer.y)
+        bar = Pair(state.candidate.x, state.candidate.y)
         u = bar.plus((1.0 - alpha) * scale, state.v, alpha * (1.0 - beta) * scale)
         bar, gradient = block_step(problem, m, in_x, u)
         step = a / ((1.0 + sigma * a) * probability(m, in_x))

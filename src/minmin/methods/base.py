@@ -6,72 +6,89 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from minmin.constants import Constants
+from minmin.core.arrays import Array
+from minmin.core.bound import UNKNOWN, Bound
+from minmin.core.constants import Constants
+from minmin.core.orientation import Outer
+from minmin.core.problem import Problem
+from minmin.core.vectors import Vector
 from minmin.errors import InputError, UnsupportedError, near_names
-from minmin.oracle import Ability, Problem
-from minmin.space import Array, Vector
 
 
-class Answer(NamedTuple):
+class Candidate(NamedTuple):
     """The point that a method would hand back now.
 
     Attributes
     ----------
     x, y : vectors
-    gap_bound : float
-        Bounds f(x, y) - f* if the problem's constants are right; infinite while nothing is known.
-    gap_floor : float
-        What ``gap_bound`` would be if both gradients were as small as their rounding errors.
+    bound : Bound
+        How far f(x, y) is above its minimum.
     exhausted : bool
-        Rounding keeps the method from going on as its theory wants.
-    estimated : bool
-        ``gap_bound`` rests on what was seen, not on the problem's constants.
+        Rounding keeps the method from making progress as its theory promises.
     note : str
-        What the user should hear of how the answer came about.
-    by_data : bool
-        ``gap_bound`` is proved by the problem's data; its constants do not enter.
-    carried : tuple of arrays
-        What :meth:`Problem.resumed` needs to look at the point without a product; empty where nothing is known.
+        What the user should hear of how the point came about.
+    cache : tuple of arrays
+        What :meth:`Problem.evaluate` needs to evaluate the point without a product; empty where nothing is known.
     """
 
     x: Vector
     y: Vector
-    gap_bound: float
-    gap_floor: float = 0.0
+    bound: Bound = UNKNOWN
     exhausted: bool = False
-    estimated: bool = False
     note: str = ""
-    by_data: bool = False
-    carried: tuple[Array, ...] = ()
+    cache: tuple[Array, ...] = ()
 
 
 class State(Protocol):
-    """What is carried from step to step: nested NamedTuples of arrays, numbers and strings only."""
+    """What is carried from step to step: nested NamedTuples of arrays, numbers, strings and None."""
 
     @property
-    def answer(self) -> Answer: ...
+    def candidate(self) -> Candidate: ...
 
 
 class Method(ABC):
-    """An iterative method. It prints nothing, times nothing and stops nothing."""
+    """An iterative method: a frozen dataclass of its parameters.
+
+    It prints nothing, times nothing and stops nothing. ``init`` and ``step`` are pure: the same state always gives the
+    same next state, which is what makes a resumed run bit-identical. x is always the outer block, the one whose
+    gradient is expensive; :func:`minmin.minimize` exchanges the blocks where that is asked for.
+
+    Attributes
+    ----------
+    name : str
+        What users call it.
+    state_types : tuple of types
+        The NamedTuples that its state is made of, beside :class:`Candidate` and :class:`minmin.Bound`; a checkpoint
+        can hold these and no others.
+    """
 
     name: ClassVar[str]
+    state_types: ClassVar[tuple[type, ...]]
 
-    @abstractmethod
     def check(self, problem: Problem) -> None:
         """Refuse, before any work, a problem that lacks what the method needs."""
+        return
 
     @abstractmethod
-    def init(self, problem: Problem, x: Vector, y: Vector) -> Any:
+    def init(self, problem: Any, x: Vector, y: Vector) -> Any:
         """The state at a start."""
 
     @abstractmethod
-    def step(self, problem: Problem, state: Any) -> Any:
-        """The state one outer iteration later."""
+    def step(self, problem: Any, state: Any) -> Any:
+        """The state one outer iteration later; its ``candidate`` is the point to hand back."""
 
-    @abstractmethod
     def patience(self, problem: Problem) -> int:
-        """Over how many iterations theory wants the largest gap bound halved."""
+        """Within how many iterations the largest bound must halve; else a run is given up as stalled."""
+        return DEFAULT_PATIENCE
+
+    def outer_block(self, problem: Problem) -> Outer:
+        """The block that is moved once per iteration."""
+        return Outer.X
+
+
+DEFAULT_PATIENCE = 2000
+"""Where no theory says how many iterations may pass: more than any method took between two halvings of its bound on the
+hard cases of the tests."""
 
 
 def require_constants(name: str, problem: Problem) -> Constants:
@@ -97,9 +114,16 @@ def require_constants(name: str, problem: Problem) -> Constants:
     return constants
 
 
-def require_ability(name: str, problem: Problem, ability: Ability) -> None:
-    if ability not in problem.abilities:
-        raise UnsupportedError(f"{name} needs {ability.name}, which {type(problem).__name__} does not have")
+def require_type(name: str, problem: Problem, kind: type[Problem]) -> None:
+    """Refuse a problem that is not of the type that something needs."""
+    if not isinstance(problem, kind):
+        raise UnsupportedError(f"{name} needs a {kind.__name__}, which {type(problem).__name__} is not")
+
+
+def require_y_hessian(name: str, problem: Problem) -> None:
+    """Refuse a problem whose parts have no y-Hessian."""
+    if not problem.has_y_hessian:
+        raise UnsupportedError(f"{name} needs a y-Hessian, which {type(problem).__name__} does not have")
 
 
 def require_choice(option: str, value: object, known: Any) -> None:
@@ -112,12 +136,3 @@ def require_flag(option: str, value: object) -> None:
     """Refuse an option that is neither True nor False."""
     if not isinstance(value, bool):
         raise InputError(f"{option} must be True or False, got {value!r}")
-
-
-def theory_patience(rate: float, kappa: float) -> int:
-    """Iterations over which the largest bound must halve, for a method that gains a factor 1 + rate in each.
-
-    f - f* stays below 3(1 + rate)⁻ᵏ of what it was, and a bound below κ times that. Single bounds say little,
-    since they swing with the momentum; hence the largest over so many iterations.
-    """
-    return math.ceil(math.log(8.0 * kappa) / math.log1p(rate))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from minmin.constants import Metric, metric
+from minmin.core.problem import Problem
+from minmin.core.vectors import Vector
 from minmin.errors import as_count
-from minmin.methods.base import Answer, Method, require_constants, require_flag, theory_patience
-from minmin.methods.watch import Seen, watched
-from minmin.oracle import Problem
-from minmin.space import Vector
+from minmin.methods.base import Candidate, Method, require_constants, require_flag
+from minmin.methods.secants import SecantPoint, check_constants
+from minmin.methods.theory import Metric, metric, theory_patience
 
 
 class Pair(NamedTuple):
@@ -31,13 +31,13 @@ class Pair(NamedTuple):
 
 
 class CoordinateState(NamedTuple):
-    """The momentum point v, a number of the method's own, steps so far, the answer, and what was last certified."""
+    """The momentum point v, a number of the method's own, steps so far, the candidate, and the last certified point."""
 
     v: Pair
     ratio: float
     steps: int
-    answer: Answer
-    seen: tuple[Seen, ...]
+    candidate: Candidate
+    secant_point: SecantPoint | None
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class CoordinateMethod(Method):
     """Two blocks, one of them drawn in every iteration with probability ∝ √L of the block.
 
     Only the drawn block's gradient is asked for, so both are never known at one point. For a certificate they are
-    asked for at the answer now and then, and counted like any other call.
+    asked for at the candidate now and then, and counted like any other call.
 
     Parameters
     ----------
@@ -58,6 +58,7 @@ class CoordinateMethod(Method):
         Of the draws: a function of seed and iteration alone, the same on every platform.
     """
 
+    state_types: ClassVar[tuple[type, ...]] = (CoordinateState, Pair, SecantPoint)
     rescale: bool = False
     certify_every: int | None = None
     seed: int = 0
@@ -71,25 +72,23 @@ class CoordinateMethod(Method):
         require_constants(self.name, problem)
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> CoordinateState:
-        return CoordinateState(Pair(x, y), 0.0, 0, Answer(x, y, math.inf), ())
+        return CoordinateState(Pair(x, y), 0.0, 0, Candidate(x, y), None)
 
     @abstractmethod
     def _advance(self, problem: Problem, m: Metric, in_x: bool, state: CoordinateState) -> tuple[Pair, Pair, float]:
-        """The new answer, the new v and the new number of the method's own, with the drawn block's gradient."""
+        """The new candidate, the new v and the new number of the method's own, with the drawn block's gradient."""
 
     def step(self, problem: Problem, state: CoordinateState) -> CoordinateState:
-        constants = problem.constants
-        assert constants is not None
-        m = metric(constants, self.rescale)
+        m = metric(require_constants(self.name, problem), self.rescale)
         in_x = uniform(self.seed, state.steps) * m.root_sum < math.sqrt(m.L_x)
         bar, v, ratio = self._advance(problem, m, in_x, state)
-        steps, seen, answer = state.steps + 1, state.seen, Answer(bar.x, bar.y, math.inf)
+        steps, secant_point, candidate = state.steps + 1, state.secant_point, Candidate(bar.x, bar.y)
         every = self._period(m)
         if every and steps % every == 0:
             evaluation = problem.fix(bar.x).at(bar.y)
-            answer = Answer(bar.x, bar.y, problem.gap_bound(evaluation), problem.gap_floor(evaluation))
-            seen = watched(evaluation, constants, seen)
-        return CoordinateState(v, ratio, steps, answer, seen)
+            candidate = Candidate(bar.x, bar.y, problem.bound(evaluation))
+            secant_point = check_constants(problem, evaluation, secant_point)
+        return CoordinateState(v, ratio, steps, candidate, secant_point)
 
     def patience(self, problem: Problem) -> int:
         m = metric(require_constants(self.name, problem), self.rescale)
@@ -111,11 +110,11 @@ _MASK = (1 << 64) - 1
 
 def uniform(seed: int, index: int) -> float:
     """A number in [0, 1) that depends on seed and index alone (SplitMix64; Steele, Lea and Flood 2014)."""
-    z = _mixed((_mixed(seed & _MASK) + (index + 1) * 0x9E3779B97F4A7C15) & _MASK)
+    z = _mix((_mix(seed & _MASK) + (index + 1) * 0x9E3779B97F4A7C15) & _MASK)
     return (z >> 11) / (1 << 53)
 
 
-def _mixed(z: int) -> int:
+def _mix(z: int) -> int:
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
     return z ^ (z >> 31)

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from minmin.constants import Metric
+from minmin.core.problem import Problem
 from minmin.methods.coordinate import CoordinateMethod, CoordinateState, Pair, block_step, probability
-from minmin.oracle import Problem
+from minmin.methods.theory import Metric
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class LinCoupling(CoordinateMethod):
     def _advance(self, problem: Problem, m: Metric, in_x: bool, state: CoordinateState) -> tuple[Pair, Pair, float]:
         tau = 2.0 / (1.0 + math.sqrt(4.0 * m.root_sum**2 / m.mu + 1.0))
         eta = 1.0 / (tau * m.root_sum**2)
-        u = state.v.plus(tau, Pair(state.answer.x, state.answer.y), 1.0 - tau)
+        u = state.v.plus(tau, Pair(state.candidate.x, state.candidate.y), 1.0 - tau)
         bar, gradient = block_step(problem, m, in_x, u)
         shrink = 1.0 / (1.0 + eta * m.mu)
         step = shrink * eta / probability(m, in_x)

@@ -6,20 +6,20 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.constants import metric
-from minmin.methods.base import Answer, Method, require_constants, require_flag, theory_patience
-from minmin.methods.watch import Seen, watched
-from minmin.oracle import Problem
-from minmin.space import Vector, square
+from minmin.core.problem import Problem
+from minmin.core.vectors import Vector, square
+from minmin.methods.base import Candidate, Method, require_constants, require_flag
+from minmin.methods.secants import SecantPoint, check_constants
+from minmin.methods.theory import metric, theory_patience
 
 
 class NagState(NamedTuple):
-    """The point where both gradients come next, the answer, and the newest gradients (none at first)."""
+    """The point where both gradients come next, the candidate, and the newest point with both (none at first)."""
 
     x_under: Vector
     y_under: Vector
-    answer: Answer
-    seen: tuple[Seen, ...]
+    candidate: Candidate
+    secant_point: SecantPoint | None
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Nag(Method):
     """
 
     name: ClassVar[str] = "nag"
+    state_types: ClassVar[tuple[type, ...]] = (NagState, SecantPoint)
     rescale: bool = False
 
     def __post_init__(self) -> None:
@@ -51,14 +52,12 @@ class Nag(Method):
         require_constants(self.name, problem)
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> NagState:
-        return NagState(x, y, Answer(x, y, math.inf), ())
+        return NagState(x, y, Candidate(x, y), None)
 
     def step(self, problem: Problem, state: NagState) -> NagState:
-        constants = problem.constants
-        assert constants is not None
-        m = metric(constants, self.rescale)
+        m = metric(require_constants(self.name, problem), self.rescale)
         evaluation = problem.fix(state.x_under).at(state.y_under)
-        seen = watched(evaluation, constants, state.seen)
+        secant_point = check_constants(problem, evaluation, state.secant_point)
         x_bar = state.x_under - (1.0 / m.smoothness) * evaluation.grad_x
         y_bar = state.y_under - (1.0 / (m.weight_y * m.smoothness)) * evaluation.grad_y
         root = math.sqrt(m.smoothness / m.mu)
@@ -66,10 +65,10 @@ class Nag(Method):
         # The descent lemma carries the bound from z_under to z̄.
         descent = (square(evaluation.grad_x_norm) + square(evaluation.grad_y_norm) / m.weight_y) / (2.0 * m.smoothness)
         return NagState(
-            x_bar + momentum * (x_bar - state.answer.x),
-            y_bar + momentum * (y_bar - state.answer.y),
-            Answer(x_bar, y_bar, problem.gap_bound(evaluation) - descent, problem.gap_floor(evaluation)),
-            seen,
+            x_under=x_bar + momentum * (x_bar - state.candidate.x),
+            y_under=y_bar + momentum * (y_bar - state.candidate.y),
+            candidate=Candidate(x_bar, y_bar, problem.bound(evaluation).lower(descent)),
+            secant_point=secant_point,
         )
 
     def patience(self, problem: Problem) -> int:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Generator
 from itertools import pairwise
 
+from minmin.core.arrays import Array, require_finite
 from minmin.errors import InputError, as_count, as_number
-from minmin.space import Array, require_finite
 
 
 @functools.lru_cache(maxsize=16)
@@ -31,6 +31,18 @@ def ogm_g_points(x: Array, L: float, steps: int) -> Generator[Array, Array, None
         x = after + momentum * (after - before) + correction * (after - x)
         before = after
     yield x
+
+
+def nag_ogm_g_points(x: Array, L: float, nag_steps: int, ogm_g_steps: int) -> Generator[Array, Array, None]:
+    """The points of Nesterov's method and then of OGM-G; send the gradient at each to get the next."""
+    before = x
+    t = 1.0
+    for i in range(nag_steps):
+        after = x - (yield x) * (1.0 / L)
+        weight, t = nag_momentum(t)
+        x = after + weight * (after - before) if i < nag_steps - 1 else after  # OGM-G starts from the last step's end
+        before = after
+    yield from ogm_g_points(x, L, ogm_g_steps)
 
 
 def ogm_g(gradient: Callable[[Array], Array], x0: Array, L: float, steps: int) -> Array:
@@ -61,11 +73,7 @@ def ogm_g(gradient: Callable[[Array], Array], x0: Array, L: float, steps: int) -
         x_N.
     """
     _check(x0, L, steps)
-    points = ogm_g_points(x0, L, steps)
-    x = next(points)
-    for _ in range(steps):
-        x = points.send(gradient(x))
-    return x
+    return _last_of(ogm_g_points(x0, L, steps), gradient, steps)
 
 
 def nag_ogm_g(gradient: Callable[[Array], Array], x0: Array, L: float, steps: int) -> Array:
@@ -80,15 +88,14 @@ def nag_ogm_g(gradient: Callable[[Array], Array], x0: Array, L: float, steps: in
     Parameters and answer are those of :func:`ogm_g`; ``steps`` counts the gradients of both halves.
     """
     _check(x0, L, steps)
-    x = before = x0
-    t = 1.0
-    half = steps // 2
-    for i in range(half):
-        after = x - gradient(x) * (1.0 / L)
-        weight, t = nag_momentum(t)
-        x = after + weight * (after - before) if i < half - 1 else after
-        before = after
-    return ogm_g(gradient, x, L, steps - half)
+    return _last_of(nag_ogm_g_points(x0, L, steps // 2, steps - steps // 2), gradient, steps)
+
+
+def _last_of(points: Generator[Array, Array, None], gradient: Callable[[Array], Array], steps: int) -> Array:
+    x = next(points)
+    for _ in range(steps):
+        x = points.send(gradient(x))
+    return x
 
 
 def nag_momentum(t: float) -> tuple[float, float]:

@@ -6,53 +6,59 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.constants import Constants, block_parameters
+from minmin.core.bound import UNKNOWN, Bound
+from minmin.core.constants import Constants
+from minmin.core.orientation import Outer
+from minmin.core.problem import Evaluation, Problem
+from minmin.core.rounding import is_same_point
+from minmin.core.vectors import Vector, dot, norm, parts_of, square
 from minmin.errors import InputError, NonFiniteError, as_number
 from minmin.methods.bam import Bam, BamState
 from minmin.methods.base import (
-    Answer,
+    DEFAULT_PATIENCE,
+    Candidate,
     Method,
-    require_ability,
     require_choice,
     require_constants,
     require_flag,
-    theory_patience,
+    require_y_hessian,
 )
-from minmin.methods.curvature import Pairs, inverse_times, remember, softer
-from minmin.methods.descent import advance
-from minmin.methods.reconstruct import RECONSTRUCTORS, Reconstruct, YMemory, first_step
-from minmin.methods.watch import Seen, watched
-from minmin.oracle import Ability, Evaluation, Problem
-from minmin.space import Vector, dot, norm, parts_of, square
+from minmin.methods.inner.objective import first_step
+from minmin.methods.inner.partial_minimum import LowerY, YMemory
+from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.secants import SecantPoint, check_constants
+from minmin.methods.theory import block_parameters, theory_patience
+from minmin.numerics.lbfgs import Pairs, inverse_times, remember
+from minmin.numerics.step_search import search_along
 
 _LOOSE, _TIGHT = 0.05, 0.001
-"""At first y may leave this part of what the coming step in x is expected to gain; the latter where ∇ₓ is a round."""
+"""At first y may leave this part of what the coming step in x is expected to gain; the latter where ∇ₓ is a round. With
+0.05 the paper's quadratics take the fewest calls of ∇ₓ and a1a 29 of ∇ᵧ beside 20 of ∇ₓ."""
 _TOO_LOOSE = 0.5
-"""Where y turns out to have left more than this part of it, y is solved again, and more tightly from then on."""
+"""Where y turns out to have left more than this part of it, the gradient says little of F: y is solved again, and more
+tightly from then on."""
+_OVERSHOOT = 0.3
+"""See :func:`minmin.numerics.step_search.search_step`; as in the Newton method."""
 _GROWTH = 1e3
-"""A step is at most so many times as long as the one before."""
+"""A step is at most so many times as long as the one before: where f was nearly flat, the next one would be endless."""
 _FRESH_STARTS = 6
-"""So often in a row a run that does not move x solves y again, or forgets its directions, before it ends."""
+"""So often in a row a run that does not move x solves y again, or forgets its directions, before it ends: by then y
+may leave a millionth of what it may leave at first."""
 _CAUTION = 4.0
-"""Estimated bounds are multiplied by this."""
-_LOOKING_BACK = 20
+"""Estimated bounds are multiplied by this: with it none of 800 was below the true gap."""
+_POINTS_BEHIND_AN_ESTIMATE = 20
 """Estimated bounds take the largest gradients of so many points (fewer where x has fewer variables): flat directions
 show only after the steep ones are gone."""
-
-
-class Start(NamedTuple):
-    """Where a step begins: x and ∇F(x)."""
-
-    v: Vector
-    gradient: Vector
+_KEPT_PAIRS = 30
+"""As in the inner solvers."""
 
 
 class XPoint(NamedTuple):
-    """A point x with y reconstructed and ∇F(x) ≈ ∇ₓf(x, y)."""
+    """A point x with y lowered and ∇F(x) ≈ ∇ₓf(x, y)."""
 
     v: Vector
     gradient: Vector
-    evaluation: Evaluation
+    evaluation: Evaluation | None = None
 
 
 class ReducedState(NamedTuple):
@@ -61,48 +67,48 @@ class ReducedState(NamedTuple):
     Attributes
     ----------
     x : vector
-    gradient : tuple of vector
-        ∇F(x); empty before the first step.
+    gradient : vector or None
+        ∇F(x); None before the first step.
     y : tuple of YMemory
         Every part of y.
     gain : float
         What y could still take off f, as estimated.
     pairs : Pairs
         Curvature of F.
-    softest : float
+    min_curvature_seen : float
         The least curvature of F seen.
-    looseness : float
+    inner_tolerance_ratio : float
         The part of an expected gain that y may leave.
     stuck : int
         Steps in a row that did not move x.
     calls : int
         Of ∇ₓf, to compare with BAM's guarantee.
     first_bound : float
-    answer : Answer
-    best : Answer
-        The one with the lowest bound; x is the outer block here, whichever that is.
+    candidate : Candidate
+    best : Candidate
+        The one with the lowest bound.
     norms : tuple of pairs of float
         |∇ₓf| and |∇ᵧf| of the newest points.
-    seen : tuple of Seen
-    guard : tuple of BamState
-        BAM's state once it has taken over, else empty.
+    secant_point : SecantPoint or None
+    guard : BamState or None
+        BAM's state once it has taken over.
     """
 
     x: Vector
-    gradient: tuple[Vector, ...]
+    gradient: Vector | None
     y: tuple[YMemory, ...]
     gain: float
     pairs: Pairs
-    softest: float
-    looseness: float
+    min_curvature_seen: float
+    inner_tolerance_ratio: float
     stuck: int
     calls: int
     first_bound: float
-    answer: Answer
-    best: Answer
+    candidate: Candidate
+    best: Candidate
     norms: tuple[tuple[float, float], ...]
-    seen: tuple[Seen, ...]
-    guard: tuple[BamState, ...]
+    secant_point: SecantPoint | None
+    guard: BamState | None
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,7 @@ class ReducedLbfgs(Method):
     needs no units. Steps are judged by slopes alone; f is never evaluated.
 
     Guarantee: none of its own. Where the constants are known, a run whose certified bound falls behind BAM's
-    guarantee by more than a factor two in calls of ∇ₓf goes on as BAM from its best point, so that in the worst case
+    guarantee by more than a factor two in calls of ∇ₓf continues as BAM from its best point, so that in the worst case
     it takes a constant times BAM's calls.
 
     Reference: the reduction is that of Bolte et al. (2020) and Gladin et al. (2021), who minimise F by other methods.
@@ -127,8 +133,8 @@ class ReducedLbfgs(Method):
         Lowers y. "newton" needs a y-Hessian, "nag" the constants; "auto" is "newton" where ∇ₓ takes a round and there
         is a y-Hessian, else "lbfgs".
     outer : {"x", "y"}
-        The block that F is a function of: the one whose gradient is dear.
-    looseness : float, optional
+        The block that F is a function of: the one whose gradient is expensive.
+    inner_tolerance_ratio : float, optional
         The part of what the coming step in x is expected to gain that y may leave, at first. Less of it costs more
         calls of ∇ᵧ and may save some of ∇ₓ: 0.05 where not given, 0.001 where ∇ₓ takes a round.
     stateless : bool
@@ -136,188 +142,178 @@ class ReducedLbfgs(Method):
     """
 
     name: ClassVar[str] = "reduced-lbfgs"
-    kept_pairs: ClassVar[int] = 30
+    state_types: ClassVar[tuple[type, ...]] = (ReducedState, YMemory, *Bam.state_types)
     inner: str = "auto"
     outer: str = "x"
-    looseness: float | None = None
+    inner_tolerance_ratio: float | None = None
     stateless: bool = False
 
     def __post_init__(self) -> None:
-        if self.looseness is not None and not 0.0 < as_number(self.looseness, "looseness") < math.inf:
-            raise InputError(f"looseness = {self.looseness} must be positive and finite")
+        ratio = self.inner_tolerance_ratio
+        if ratio is not None and not 0.0 < as_number(ratio, "inner_tolerance_ratio") < math.inf:
+            raise InputError(f"inner_tolerance_ratio = {ratio} must be positive and finite")
         require_flag("stateless", self.stateless)
-        require_choice("inner", self.inner, ("auto", *RECONSTRUCTORS))
+        known = [name for name, solver in INNER_SOLVERS.items() if not solver.needs_restart]
+        require_choice("inner", self.inner, ("auto", *known))
         require_choice("outer", self.outer, ("x", "y"))
 
     def check(self, problem: Problem) -> None:
-        solver = RECONSTRUCTORS[self._inner(self._oriented(problem))]
-        require_ability(f"inner={self.inner!r}", self._oriented(problem), solver.needs)
+        solver = INNER_SOLVERS[self._inner(problem)]
+        if solver.needs_y_hessian:
+            require_y_hessian(f"inner={self.inner!r}", problem)
         if solver.needs_constants:
             require_constants(f"{self.name}, inner={self.inner}", problem)
 
+    def outer_block(self, problem: Problem) -> Outer:
+        return Outer(self.outer)
+
     def init(self, problem: Problem, x: Vector, y: Vector) -> ReducedState:
-        outer, cheap = (x, y) if self.outer == "x" else (y, x)
-        memories = tuple(self._reconstruct(problem, None).begin(part) for part in parts_of(cheap))
-        best = Answer(outer, cheap, math.inf)
-        start = ReducedState(
-            x=outer,
-            gradient=(),
-            y=memories,
+        task = self._task(problem, None)
+        start = Candidate(x, y)
+        return ReducedState(
+            x=x,
+            gradient=None,
+            y=tuple(task.begin(part) for part in parts_of(y)),
             gain=math.inf,
-            pairs=Pairs(),
-            softest=math.inf,
-            looseness=self.looseness or (_TIGHT if problem.takes_rounds else _LOOSE),
+            pairs=Pairs.none(x),
+            min_curvature_seen=math.inf,
+            inner_tolerance_ratio=self.inner_tolerance_ratio or (_TIGHT if problem.part_sizes else _LOOSE),
             stuck=0,
             calls=0,
             first_bound=math.inf,
-            answer=best,
-            best=best,
+            candidate=start,
+            best=start,
             norms=(),
-            seen=(),
-            guard=(),
+            secant_point=None,
+            guard=None,
         )
-        return self._answering(start, best)
 
     def step(self, problem: Problem, state: ReducedState) -> ReducedState:
-        oriented = self._oriented(problem)
-        if state.guard:
-            guard = Bam().step(oriented, state.guard[0])
-            return self._answering(state._replace(guard=(guard,)), guard.answer._replace(note=state.answer.note))
-        if not state.gradient:
-            return self._judged(oriented, *self._lowered(oriented, state, None), exhausted=False)
-        if norm(state.gradient[0]) == 0.0:
-            lowered, evaluation = self._lowered(oriented, state, None)
+        if state.guard is not None:
+            guard = Bam().step(problem, state.guard)
+            return state._replace(guard=guard, candidate=guard.candidate._replace(note=state.candidate.note))
+        if state.gradient is None:
+            return self._judge(problem, *self._lower_y(problem, state, None), exhausted=False)
+        if norm(state.gradient) == 0.0:
+            lowered, evaluation = self._lower_y(problem, state, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
-            return self._judged(oriented, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _FRESH_STARTS)
-        direction = self._direction(oriented, state)
-        expected_gain = -0.5 * dot(state.gradient[0], direction)
+            return self._judge(problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _FRESH_STARTS)
+        direction = self._direction(problem, state)
+        expected_gain = -0.5 * dot(state.gradient, direction)
         if state.gain > _TOO_LOOSE * expected_gain:
-            state = state._replace(looseness=0.5 * state.looseness, stuck=state.stuck + 1)
-            allowed = None if math.isinf(state.gain) else state.looseness * expected_gain
-            lowered, evaluation = self._lowered(oriented, state, allowed)
-            return self._judged(oriented, lowered, evaluation, exhausted=state.stuck > _FRESH_STARTS)
-        moved, evaluation = self._moved(oriented, state, direction, state.looseness * expected_gain)
-        if norm(moved.x - state.x) > 4.0 * evaluation.eps * norm(state.x):
-            return self._judged(oriented, moved._replace(stuck=0), evaluation, exhausted=False)
+            ratio = 0.5 * state.inner_tolerance_ratio
+            allowed = None if math.isinf(state.gain) else ratio * expected_gain
+            state = state._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
+            lowered, evaluation = self._lower_y(problem, state, allowed)
+            return self._judge(problem, lowered, evaluation, exhausted=state.stuck > _FRESH_STARTS)
+        moved, evaluation = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
+        if not is_same_point(state.x, moved.x, evaluation.rounding.eps):
+            return self._judge(problem, moved._replace(stuck=0), evaluation, exhausted=False)
         # Too loose a y, or directions that lead nowhere, look like rounding; start anew before believing in it.
-        anew = moved._replace(stuck=state.stuck + 1, looseness=0.1 * state.looseness, pairs=Pairs(), gain=math.inf)
-        return self._judged(oriented, anew, evaluation, exhausted=anew.stuck > _FRESH_STARTS)
+        anew = moved._replace(
+            stuck=state.stuck + 1,
+            inner_tolerance_ratio=0.1 * state.inner_tolerance_ratio,
+            pairs=Pairs.none(state.x),
+            gain=math.inf,
+        )
+        return self._judge(problem, anew, evaluation, exhausted=anew.stuck > _FRESH_STARTS)
 
-    def _oriented(self, problem: Problem) -> Problem:
-        return problem if self.outer == "x" else problem.swapped()
+    def patience(self, problem: Problem) -> int:
+        constants = problem.constants
+        if constants is None or not _can_guard(constants):
+            return DEFAULT_PATIENCE
+        rate = block_parameters(constants).alpha
+        return 4 * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
 
     def _direction(self, problem: Problem, state: ReducedState) -> Vector:
-        (gradient,) = state.gradient
-        if state.pairs.steps:
-            direction = -inverse_times(state.pairs, gradient)
-            # Where f was nearly flat, the next step would be nearly endless.
-            longest = _GROWTH * norm(state.pairs.steps[-1])
-            length = norm(direction)
-            return direction if length <= longest else (longest / length) * direction
-        constants = problem.constants
-        return first_step(gradient, state.x, None if constants is None else constants.L_x)
-
-    def _lowered(self, problem: Problem, state: ReducedState, allowed: float | None) -> tuple[ReducedState, Evaluation]:
-        """The state at the same x with y lowered further, and ∇F(x) anew."""
-        y, evaluation = problem.fix(state.x).done(self._reconstruct(problem, allowed), state.y)
-        gain = max(part.gain for part in y)
-        return state._replace(y=y, gain=gain, gradient=(evaluation.grad_x,), calls=state.calls + 1), evaluation
-
-    def _reconstruct(self, problem: Problem, allowed: float | None) -> Reconstruct:
-        return Reconstruct(self._inner(problem), allowed, problem.constants, self.stateless)
+        if not len(state.pairs):
+            constants = problem.constants
+            return first_step(state.gradient, state.x, None if constants is None else constants.L_x)
+        direction = -inverse_times(state.pairs, state.gradient)
+        last = state.pairs.steps[-1, :]
+        longest, length = _GROWTH * norm(last), norm(direction)
+        return direction if length <= longest else (longest / length) * direction
 
     def _inner(self, problem: Problem) -> str:
         if self.inner != "auto":
             return self.inner
-        return "newton" if problem.takes_rounds and Ability.HESS_YY in problem.abilities else "lbfgs"
+        return "newton" if problem.part_sizes and problem.has_y_hessian else "lbfgs"
 
-    def _moved(
+    def _task(self, problem: Problem, allowed: float | None) -> LowerY:
+        return LowerY(self._inner(problem), allowed, problem.constants, self.stateless)
+
+    def _lower_y(self, problem: Problem, state: ReducedState, allowed: float | None) -> tuple[ReducedState, Evaluation]:
+        """The state at the same x with y lowered further, and ∇F(x) anew."""
+        y, evaluation = problem.fix(state.x).run_on_parts(self._task(problem, allowed), state.y)
+        gain = max(part.gain for part in y)
+        return state._replace(y=y, gain=gain, gradient=evaluation.grad_x, calls=state.calls + 1), evaluation
+
+    def _move_x(
         self, problem: Problem, state: ReducedState, direction: Vector, allowed: float
     ) -> tuple[ReducedState, Evaluation]:
         """The state after a step along the direction."""
 
         def at(x: Vector) -> XPoint:
             nonlocal state
-            state, evaluation = self._lowered(problem, state._replace(x=x), allowed)
+            state, evaluation = self._lower_y(problem, state._replace(x=x), allowed)
             return XPoint(x, evaluation.grad_x, evaluation)
 
         def learn(new: XPoint, step: Vector, change: Vector, product: float) -> None:
             nonlocal state
-            pairs = remember(state.pairs, step, change, product, self.kept_pairs)
-            state = state._replace(pairs=pairs, softest=softer(state.softest, product, dot(step, step)))
+            size, least = dot(step, step), state.min_curvature_seen
+            if product > 0.0 and size > 0.0:
+                least = min(least, product / size)
+            pairs = remember(state.pairs, step, change, _KEPT_PAIRS)
+            state = state._replace(pairs=pairs, min_curvature_seen=least)
 
-        start = Start(state.x, state.gradient[0])
-        point = advance(start, direction, at, learn, lambda new: new.evaluation.grad_x_norm == 0.0, overshot=0.3)
+        def is_enough(new: XPoint) -> bool:
+            return norm(new.gradient) == 0.0
+
+        start = XPoint(state.x, state.gradient)
+        point = search_along(start, direction, at, learn, overshoot=_OVERSHOOT, is_enough=is_enough)
+        if point is None or point.evaluation is None:
+            raise NonFiniteError("∇ₓf is NaN or infinite along a step, however short; is f finite around the start?")
         return state, point.evaluation
 
-    def _judged(
-        self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool
-    ) -> ReducedState:
-        """The state with its answer and its bound, or BAM's, where it takes over."""
-        constants = problem.constants
-        if constants is not None:
-            state = state._replace(seen=watched(evaluation, constants, state.seen))
+    def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool) -> ReducedState:
+        """The state with its candidate and its bound, or BAM's, where it takes over."""
         newest = (evaluation.grad_x_norm, evaluation.grad_y_norm)
         # Where x can move no more nothing new will show, so only the newest point counts.
-        looking_back = _looking_back(problem)
-        norms = looking_back * (newest,) if exhausted else (*state.norms, newest)[-looking_back:]
-        state = state._replace(norms=norms)
-        answer = self._bounded(problem, state, evaluation)._replace(exhausted=exhausted)
-        best = answer if answer.gap_bound <= state.best.gap_bound else state.best
-        first_bound = answer.gap_bound if math.isinf(state.first_bound) else state.first_bound
-        state = state._replace(best=best, first_bound=first_bound)
-        if constants is not None and _is_behind(constants, state):
-            note = f"BAM took over after {state.calls} calls of the outer gradient, for want of progress"
-            guard = Bam().init(problem, best.x, evaluation.y)  # in a federation only the newest y is kept
-            return self._answering(state._replace(guard=(guard,)), best._replace(note=note))
-        return self._answering(state, answer)
-
-    def _answering(self, state: ReducedState, answer: Answer) -> ReducedState:
-        if self.outer == "y":
-            answer = answer._replace(x=answer.y, y=answer.x)
-        return state._replace(answer=answer)
-
-    def _bounded(self, problem: Problem, state: ReducedState, evaluation: Evaluation) -> Answer:
-        if not evaluation.grad_x_norm + evaluation.grad_y_norm < math.inf:
-            raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
-        bound = problem.convexity_bound(evaluation)
-        estimated = math.isinf(bound)
-        return Answer(
-            state.x,
-            evaluation.y,
-            self._estimate(problem, state) if estimated else bound,
-            problem.gap_floor(evaluation),
-            estimated=estimated,
+        points = _points_behind_an_estimate(problem)
+        state = state._replace(
+            norms=points * (newest,) if exhausted else (*state.norms, newest)[-points:],
+            secant_point=check_constants(problem, evaluation, state.secant_point),
         )
+        bound = problem.bound(evaluation)
+        if math.isinf(bound.value):
+            bound = self._estimate(problem, state)
+        candidate = Candidate(state.x, evaluation.y, bound, exhausted)
+        best = candidate if bound.value <= state.best.bound.value else state.best
+        first_bound = bound.value if math.isinf(state.first_bound) else state.first_bound
+        state = state._replace(best=best, first_bound=first_bound, candidate=candidate)
+        constants = problem.constants
+        if constants is None or not _is_behind(constants, state):
+            return state
+        note = f"BAM took over after {state.calls} calls of the outer gradient, for want of progress"
+        guard = Bam().init(problem, best.x, evaluation.y)  # in a federation only the newest y is kept
+        return state._replace(guard=guard, candidate=best._replace(note=note))
 
-    def _estimate(self, problem: Problem, state: ReducedState) -> float:
+    def _estimate(self, problem: Problem, state: ReducedState) -> Bound:
         """What |∇f|²/2μ would be with the least curvatures seen, times a factor for those not seen."""
         if state.norms[-1] == (0.0, 0.0):
-            return 0.0
-        softest_y = min(memory.softest for memory in state.y)
-        if math.isinf(state.softest + softest_y) or len(state.norms) < _looking_back(problem):
-            return math.inf
-        in_x, in_y = (max(norms) for norms in zip(*state.norms, strict=True))
-        return _CAUTION * (square(in_x) / (2.0 * state.softest) + square(in_y) / (2.0 * softest_y))
-
-    def patience(self, problem: Problem) -> int:
-        constants = problem.constants
-        if constants is None or not _guards(constants):
-            return _PATIENCE
-        oriented = constants if self.outer == "x" else constants.swapped()
-        rate = block_parameters(oriented).alpha
-        return 4 * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
+            return Bound(0.0)
+        in_x, in_y = state.min_curvature_seen, min(memory.min_curvature_seen for memory in state.y)
+        if math.isinf(in_x + in_y) or len(state.norms) < _points_behind_an_estimate(problem):
+            return UNKNOWN
+        norm_x, norm_y = (max(norms) for norms in zip(*state.norms, strict=True))
+        return Bound(_CAUTION * (square(norm_x) / (2.0 * in_x) + square(norm_y) / (2.0 * in_y)))
 
 
-_PATIENCE = 2000
-"""Iterations without halving an estimated bound after which a run is given up."""
+def _points_behind_an_estimate(problem: Problem) -> int:
+    return min(_POINTS_BEHIND_AN_ESTIMATE, problem.d_x + 3)
 
 
-def _looking_back(problem: Problem) -> int:
-    return min(_LOOKING_BACK, problem.d_x + 3)
-
-
-def _guards(constants: Constants) -> bool:
+def _can_guard(constants: Constants) -> bool:
     """Whether BAM can take over."""
     finite = math.isfinite(constants.L_x) and math.isfinite(constants.L_y)
     return finite and constants.mu_x > 0.0 and constants.mu_y > 0.0
@@ -328,8 +324,9 @@ def _is_behind(constants: Constants, state: ReducedState) -> bool:
 
     By Theorem 2.2 f - f* falls to 3(1 + α)⁻ᵏ of what it was in k calls of ∇ₓf, and the bound is at most κ times that.
     """
-    if not _guards(constants) or not math.isfinite(state.first_bound) or state.best.gap_bound <= 0.0:
+    best = state.best.bound.value
+    if not _can_guard(constants) or not math.isfinite(state.first_bound) or best <= 0.0:
         return False
     kappa = max(constants.kappa_x, constants.kappa_y)
-    needed = math.log(3.0 * kappa * state.first_bound / state.best.gap_bound)
+    needed = math.log(3.0 * kappa * state.first_bound / best)
     return state.calls > 2.0 * needed / math.log1p(block_parameters(constants).alpha)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from minmin.linalg import inverse_root, is_whole, positive
-from minmin.oracle import Evaluation
-from minmin.space import Array, Blocks, Vector, dot, parts_of, square
-
-DENSE_UP_TO = 1000
-"""So many variables of one y are eliminated by a factorisation, more by conjugate gradients."""
+from minmin.core.arrays import Array
+from minmin.core.rounding import rounding_error
+from minmin.core.second_order import SecondOrderEvaluation
+from minmin.core.vectors import Vector, dot, from_parts, parts_of
+from minmin.numerics.cg import conjugate_gradients
+from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_whole, positive
 
 _ACCURACY = 1e-10
-"""How far conjugate gradients lower the residual."""
+"""How far conjugate gradients lower the residual: what a factorisation of a matrix of condition 10⁶ leaves."""
+
+
+class YStep(NamedTuple):
+    """The Newton step in y alone, and twice what the quadratic model expects of it."""
+
+    dy: Vector
+    gain: float
 
 
 class YSystem:
@@ -21,20 +28,18 @@ class YSystem:
 
     Parameters
     ----------
-    evaluation : Evaluation
+    evaluation : SecondOrderEvaluation
     roots : sequence of arrays, optional
         What :attr:`roots` was at an earlier time, to spare the Hessian.
     """
 
-    def __init__(self, evaluation: Evaluation, roots: Sequence[Array] | None = None):
+    def __init__(self, evaluation: SecondOrderEvaluation, roots: Sequence[Array] | None = None):
         self.evaluation = evaluation
         self._parts = evaluation.parts
         self._dense = [part.y.shape[0] <= DENSE_UP_TO for part in self._parts]
         if roots is None:
             pairs = zip(self._parts, self._dense, strict=True)
-            roots = [
-                inverse_root(p.pinned(p.hess_yy())) if dense else positive(p.hess_yy_diagonal()) for p, dense in pairs
-            ]
+            roots = [_factorize(part) if dense else positive(part.hess_yy_diagonal()) for part, dense in pairs]
         self.roots = tuple(roots)
         """For every part a root of the inverse, or, where y is large, the diagonal."""
 
@@ -43,45 +48,47 @@ class YSystem:
         """A root of H_yy⁻¹, where H_yy is one matrix and not singular; else None."""
         return self.roots[0] if len(self.roots) == 1 and self._dense[0] and is_whole(self.roots[0]) else None
 
-    def newton_step(self) -> tuple[Vector, float]:
-        """The Newton step in y alone, and twice what the quadratic model expects of it."""
+    def newton_step(self) -> YStep:
+        """The Newton step in y alone. Where y is large this is a solve: ask once per point."""
         gradient = self.evaluation.grad_y
         step = -self.solve(gradient)
-        return step, max(-dot(gradient, step), 0.0)
+        return YStep(step, max(-dot(gradient, step), 0.0))
 
-    def left_by(self, step: Vector) -> Vector:
+    def gradient_after(self, step: Vector) -> Vector:
         """∇ᵧ of the quadratic model after a step in y: what lies outside of H_yy's range, where that is singular."""
-        pieces = [part.grad_y + part.hess_yy_product(dy) for part, dy in zip(self._parts, parts_of(step), strict=True)]
-        return Blocks(pieces, step.weights) if isinstance(step, Blocks) else pieces[0]
+        pairs = zip(self._parts, parts_of(step), strict=True)
+        return from_parts([part.grad_y + part.hess_yy_product(dy) for part, dy in pairs], step)
 
     def solve(self, vector: Vector) -> Vector:
         """H_yy⁻¹·vector."""
         pieces = zip(self._parts, self._dense, self.roots, parts_of(vector), strict=True)
-        solved = [
-            part.without_flat(root.T @ (root @ right) if dense else _solved_by_cg(part, root, right))
-            for part, dense, root, right in pieces
-        ]
-        return Blocks(solved, vector.weights) if isinstance(vector, Blocks) else solved[0]
+        return from_parts([_solve(*piece) for piece in pieces], vector)
 
 
-def _solved_by_cg(evaluation: Evaluation, diagonal: Array, right: Array) -> Array:
-    """Conjugate gradients with a diagonal preconditioner."""
-    solution, residual = 0.0 * right, right
-    scaled = residual / diagonal
-    search, size = scaled, dot(residual, scaled)
-    enough = square(max(_ACCURACY, 4.0 * evaluation.eps)) * size
-    for _ in range(10 * right.shape[0]):
-        image = evaluation.hess_yy_product(search)
-        curvature = dot(search, image)
-        if not curvature > 0.0 or not math.isfinite(curvature):
-            break
-        t = size / curvature
-        if not math.isfinite(t):
-            break
-        solution, residual = solution + t * search, residual - t * image
-        scaled = residual / diagonal
-        size, before = dot(residual, scaled), size
-        if not enough < size < math.inf:
-            break
-        search = scaled + (size / before) * search
+def _factorize(part: SecondOrderEvaluation) -> Array:
+    hessian = part.hess_yy()
+    return inverse_root(hessian if part.gauge is None else part.gauge.fix(hessian))
+
+
+def _solve(part: SecondOrderEvaluation, dense: bool, root: Array, right: Array) -> Array:
+    solution = root.T @ (root @ right) if dense else _solve_by_cg(part, root, right)
+    return solution if part.gauge is None else part.gauge.project(solution)
+
+
+def _solve_by_cg(evaluation: SecondOrderEvaluation, diagonal: Array, right: Array) -> Array:
+    solution, search = 0.0 * right, right
+
+    def apply(p: Array) -> Array:
+        nonlocal search
+        search = p
+        return evaluation.hess_yy_product(p)
+
+    def move(t: float) -> None:
+        nonlocal solution
+        solution = solution + t * search
+
+    eps = evaluation.rounding.eps
+    tolerance = max(_ACCURACY, rounding_error(eps, 1.0))
+    most_steps = 10 * right.shape[0]
+    conjugate_gradients(apply, move, 1.0 * right, diagonal, eps=eps, tolerance=tolerance, most_steps=most_steps)
     return solution

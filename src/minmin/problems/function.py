@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from minmin.constants import Constants
+from minmin.core.arrays import Array, all_finite, array_eps, as_real, to_numpy
+from minmin.core.constants import Constants
+from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type, require_size
+from minmin.core.rounding import RoundingScale
+from minmin.core.vectors import copy_vector, dot, norm
 from minmin.errors import InputError, NonFiniteError, UserCodeError
-from minmin.oracle import Ability, Evaluation, Problem, Slice, checked_constants, positive_size
-from minmin.space import Array, all_finite, as_real, dot, machine_eps, own_copy, to_numpy
 
 
 class Function(Problem):
@@ -22,7 +24,7 @@ class Function(Problem):
     Parameters
     ----------
     value : callable or None
-        ``value(x, y)`` returns the number f(x, y); asked for once an iteration or less, for the history and
+        ``value(x, y)`` returns the number f(x, y); asked for at most once per iteration, for the history and
         outside the clock. Without it runs report no values.
     grad_x, grad_y : callable
         ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y.
@@ -48,14 +50,14 @@ class Function(Problem):
         self.value = value
         self.grad_x = grad_x
         self.grad_y = grad_y
-        self.d_x = positive_size(d_x, "d_x")
-        self.d_y = positive_size(d_y, "d_y")
-        self.abilities = Ability.NONE if value is None else Ability.VALUE
-        self._given = checked_constants(constants)
+        self.d_x = require_size(d_x, "d_x")
+        self.d_y = require_size(d_y, "d_y")
+        self.has_value = value is not None
+        self._constants = require_constants_type(constants)
 
     @property
     def constants(self) -> Constants | None:
-        return self._given
+        return self._constants
 
     def fix(self, x: Array) -> Slice:
         return _FunctionSlice(x, self)
@@ -76,14 +78,14 @@ class _FunctionEvaluation(Evaluation):
     __slots__ = ("_answer_eps", "_problem")
 
     def __init__(self, x: Array, y: Array, problem: Function):
-        super().__init__(x, y, problem._tally)
+        super().__init__(x, y, problem.tally)
         self._problem = problem
         self._answer_eps = 0.0
 
     @property
-    def eps(self) -> float:
-        """That of the coarsest answer: callables may compute in single precision."""
-        return max(super().eps, self._answer_eps)
+    def rounding(self) -> RoundingScale:
+        """In the precision of the coarsest answer so far: callables may compute in single precision."""
+        return RoundingScale(max(array_eps(self.x), self._answer_eps), norm(self.y))
 
     def _compute_value(self) -> float:
         answer = self._ask("value")
@@ -93,30 +95,32 @@ class _FunctionEvaluation(Evaluation):
             raise InputError(f"value(x, y) returned {reprlib.repr(answer)}; it must return one number") from None
 
     def _compute_grad_x(self) -> Array:
-        return self._checked(self._ask("grad_x"), self.x, "grad_x")
+        return self._check(self._ask("grad_x"), self.x, "grad_x")
 
     def _compute_grad_y(self) -> Array:
-        return self._checked(self._ask("grad_y"), self.y, "grad_y")
+        return self._check(self._ask("grad_y"), self.y, "grad_y")
 
     def _ask(self, name: str) -> Any:
         try:
-            return getattr(self._problem, name)(own_copy(self.x), own_copy(self.y))
+            return getattr(self._problem, name)(copy_vector(self.x), copy_vector(self.y))
         except Exception as error:
             raise UserCodeError(f"{name}(x, y) raised {type(error).__name__}: {error}") from error
 
-    def _checked(self, answer: Any, model: Array, name: str) -> Array:
-        """The user's gradient in the model's library and dtype; a copy, since users reuse buffers."""
-        array = as_real(answer, f"{name}(x, y)", model)
-        if array.shape != model.shape:
-            raise InputError(f"{name}(x, y) returned shape {tuple(array.shape)}; it must return {tuple(model.shape)}")
-        self._answer_eps = max(self._answer_eps, machine_eps(array))
-        if type(array) is type(model) is np.ndarray:
-            own = np.array(array, dtype=model.dtype)
+    def _check(self, answer: Any, prototype: Array, name: str) -> Array:
+        """The user's gradient in its block's library and dtype; a copy, since users reuse buffers."""
+        array = as_real(answer, f"{name}(x, y)", prototype)
+        if array.shape != prototype.shape:
+            raise InputError(
+                f"{name}(x, y) returned shape {tuple(array.shape)}; it must return {tuple(prototype.shape)}"
+            )
+        self._answer_eps = max(self._answer_eps, array_eps(array))
+        if type(array) is type(prototype) is np.ndarray:
+            own = np.array(array, dtype=prototype.dtype)
         else:
-            xp = array_namespace(model)
+            xp = array_namespace(prototype)
             if array_namespace(array) is not xp:
                 raise InputError(f"{name}(x, y) returned an array of another library than its argument's")
-            own = xp.asarray(array, dtype=model.dtype, device=device(model), copy=True)
+            own = xp.asarray(array, dtype=prototype.dtype, device=device(prototype), copy=True)
         if not math.isfinite(dot(own, own)) and not all_finite(own):
             where = int(np.flatnonzero(~np.isfinite(to_numpy(own)))[0])
             raise NonFiniteError(f"{name}(x, y) returned {float(own[where])} at index {where}")

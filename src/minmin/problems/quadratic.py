@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from minmin.constants import Constants
+from minmin.core.arrays import Array, as_real, require_finite, same_kind, to_like, to_numpy
+from minmin.core.constants import Constants
+from minmin.core.problem import require_constants_type, require_size
+from minmin.core.second_order import (
+    Direction,
+    SecondOrderEvaluation,
+    SecondOrderProblem,
+    SecondOrderSlice,
+    YStepModel,
+)
+from minmin.core.vectors import dot
 from minmin.errors import InputError, as_count, as_number
-from minmin.oracle import Ability, Direction, Evaluation, KnownProblem, Slice, checked_constants, positive_size
 from minmin.problems.spectrum import cheapest, convexity_frontier, smoothness_frontier
-from minmin.space import Array, as_real, dot, like, require_finite, same_kind, to_numpy
 
 
-class Quadratic(KnownProblem):
+class Quadratic(SecondOrderProblem):
     """f(x, y) = ½ zᵀHz + bᵀz with z = (x, y).
 
     Parameters
@@ -31,8 +39,7 @@ class Quadratic(KnownProblem):
         and of all valid pairs those that promise the fewest calls.
     """
 
-    abilities = Ability.VALUE | Ability.HESS_YY | Ability.HESS_PRODUCT
-    endless_where_flat = True
+    flat_gradient_proves_unbounded = True
 
     def __init__(self, H: Any, b: Any, d_x: int, constants: Constants | None = None):
         self.b = as_real(b, "b")
@@ -40,15 +47,15 @@ class Quadratic(KnownProblem):
         self._check(d_x)
         self.d_x = int(d_x)
         self.d_y = self.b.shape[0] - self.d_x
-        self._given = checked_constants(constants)
-        self._found = {}
+        self._given = require_constants_type(constants)
+        self._proof = _ProvedConstants(self.H, self.d_x)
 
     def _check(self, d_x: Any) -> None:
         if self.b.ndim != 1 or tuple(self.H.shape) != (self.b.shape[0],) * 2:
             raise InputError(
                 f"H has shape {tuple(self.H.shape)} and b {tuple(self.b.shape)}; H must be square, b as long"
             )
-        if positive_size(d_x, "d_x") >= self.b.shape[0]:
+        if require_size(d_x, "d_x") >= self.b.shape[0]:
             raise InputError(f"d_x = {d_x} leaves no y among {self.b.shape[0]} variables")
         if not same_kind(self.H, self.b):
             raise InputError("H and b must be arrays of one library and one dtype")
@@ -60,41 +67,34 @@ class Quadratic(KnownProblem):
         if asymmetry > 100 * float(np.finfo(H.dtype).eps) * scale:
             raise InputError(f"H is not symmetric: H - Hᵀ has an entry of {asymmetry:g}; use (H + Hᵀ)/2")
 
-    def _proved_constants(self) -> Constants:
-        H = to_numpy(self.H).astype(np.float64)
-        convex = convexity_frontier(H, self.d_x)
-        if not convex:
-            least = np.linalg.eigvalsh(H)[0]
-            raise InputError(f"H has the eigenvalue {least:g}: f is not convex and has no minimum")
-        L_x, L_y, mu_x, mu_y = cheapest(smoothness_frontier(H, self.d_x), convex)
-        tiny = float(np.finfo(np.float64).tiny)  # H = 0 has no L > 0 of its own
-        return Constants(max(L_x, tiny), max(L_y, tiny), mu_x, mu_y, "proved")
+    @property
+    def constants(self) -> Constants:
+        return self._proof.constants if self._given is None else self._given
 
     @property
-    def model(self) -> Array:
+    def prototype(self) -> Array:
         return self.b
 
-    def fix(self, x: Array) -> Slice:
+    def fix(self, x: Array) -> _QuadraticSlice:
         return _QuadraticSlice(x, self)
 
-    def _exchanged(self) -> Quadratic:
+    def swapped(self) -> Quadratic:
         xp = array_namespace(self.H)
         place = {"device": device(self.H)}
         order = xp.concat([xp.arange(self.d_x, self.d_x + self.d_y, **place), xp.arange(self.d_x, **place)])
         H = xp.take(xp.take(self.H, order, axis=0), order, axis=1)
-        known = self._found.get("constants", self._given)
-        twin = Quadratic(H, xp.take(self.b, order), self.d_y, None if known is None else known.swapped())
-        return twin.counted(self._tally.swapped())
+        twin = Quadratic(H, xp.take(self.b, order), self.d_y, self.constants.swapped())
+        return twin.counted(self.tally.swapped())
 
-    def matching(self, model: Array) -> Quadratic:
-        if same_kind(model, self.b):
+    def to_like(self, prototype: Array) -> Quadratic:
+        if same_kind(prototype, self.b):
             return self
-        twin = Quadratic(like(self.H, model), like(self.b, model), self.d_x, self._given)
-        twin._origin = self
+        twin = Quadratic(to_like(self.H, prototype), to_like(self.b, prototype), self.d_x, self._given)
+        twin._proof = self._proof  # of the data as they were given
         return twin
 
     def identity(self) -> Iterable[Any]:
-        return [*super().identity(), self.H, self.b]
+        return [self.d_x, self.d_y, repr(self._given), self.H, self.b]
 
     @cached_property
     def _blocks(self) -> tuple[Array, ...]:
@@ -121,8 +121,8 @@ class Quadratic(KnownProblem):
         directions: of each block alone for ``coupling=0`` (the paper's experiment), of the whole space for
         ``coupling=1``, the weighted mean of the two in between. b is standard normal.
         """
-        positive_size(d_x, "d_x")
-        positive_size(d_y, "d_y")
+        require_size(d_x, "d_x")
+        require_size(d_y, "d_y")
         if not 0.0 <= as_number(coupling, "coupling") <= 1.0:
             raise InputError(f"coupling = {coupling} must lie between 0 (block-diagonal) and 1")
         constants = Constants(L_x, L_y, mu_x, mu_y, "proved")
@@ -140,6 +140,24 @@ class Quadratic(KnownProblem):
         return cls(H, rng.standard_normal(d_x + d_y), d_x, constants)
 
 
+class _ProvedConstants:
+    """The constants of a quadratic, computed when first asked for; copies of the quadratic share them."""
+
+    def __init__(self, H: Array, d_x: int):
+        self._H, self._d_x = H, d_x
+
+    @cached_property
+    def constants(self) -> Constants:
+        H = to_numpy(self._H).astype(np.float64)
+        convex = convexity_frontier(H, self._d_x)
+        if not convex:
+            least = np.linalg.eigvalsh(H)[0]
+            raise InputError(f"H has the eigenvalue {least:g}: f is not convex and has no minimum")
+        L_x, L_y, mu_x, mu_y = cheapest(smoothness_frontier(H, self._d_x), convex)
+        tiny = float(np.finfo(np.float64).tiny)  # H = 0 has no L > 0 of its own
+        return Constants(max(L_x, tiny), max(L_y, tiny), mu_x, mu_y, "proved")
+
+
 def _random_contraction(rng: np.random.Generator, size: int) -> np.ndarray[Any, Any]:
     """A random symmetric S, 0 ⪯ S ⪯ I, with eigenvalues uniform and both ends present."""
     eigenvalues = rng.uniform(size=size)
@@ -150,7 +168,7 @@ def _random_contraction(rng: np.random.Generator, size: int) -> np.ndarray[Any, 
     return np.asarray(0.5 * (S + S.T))
 
 
-class _QuadraticSlice(Slice):
+class _QuadraticSlice(SecondOrderSlice):
     __slots__ = ("_problem", "_slope_x", "slope_y")
 
     def __init__(self, x: Array, problem: Quadratic):
@@ -168,28 +186,28 @@ class _QuadraticSlice(Slice):
             self._slope_x = H_xx @ self.x + b_x
         return self._slope_x
 
-    def at(self, y: Array) -> Evaluation:
+    def at(self, y: Array) -> _QuadraticEvaluation:
         return _QuadraticEvaluation(self, y, self._problem)
 
     def along(self, dx: Array) -> Direction:
         H_xx, _, H_yx, _, _, _ = self._problem._blocks
         return Direction(dx, (H_xx @ dx, H_yx @ dx))
 
-    def moved(self, direction: Direction, t: float) -> Slice:
-        # Afresh, which is one product with ∇ₓ to come: sums of images would gather rounding errors.
+    def moved(self, direction: Direction, t: float) -> _QuadraticSlice:
+        # Computed again, which is one product with ∇ₓ to come: sums of images would gather rounding errors.
         return self._problem.fix(self.x + t * direction.dx)
 
 
-class _QuadraticEvaluation(Evaluation):
+class _QuadraticEvaluation(SecondOrderEvaluation):
     __slots__ = ("_problem", "_slice")
 
     def __init__(self, slice_: _QuadraticSlice, y: Array, problem: Quadratic):
-        super().__init__(slice_.x, y, problem._tally)
+        super().__init__(slice_.x, y, problem.tally)
         self._slice = slice_
         self._problem = problem
 
     @property
-    def slice(self) -> Slice:
+    def slice(self) -> _QuadraticSlice:
         return self._slice
 
     def _compute_value(self) -> float:
@@ -213,8 +231,8 @@ class _QuadraticEvaluation(Evaluation):
     def hess_yy_diagonal(self) -> Array:
         return array_namespace(self.y).linalg.diagonal(self._problem._blocks[3])
 
-    def grad_x_ahead(self, dy: Array) -> Array:
-        return self.grad_x + self._problem._blocks[1] @ dy
+    def model_after(self, dy: Array) -> YStepModel:
+        return YStepModel(dy, self.grad_x + self._problem._blocks[1] @ dy)
 
     def hess_yx(self, direction: Direction) -> Array:
         return direction.images[1]
@@ -230,5 +248,5 @@ class _QuadraticEvaluation(Evaluation):
         in_x = dot(self._slice.slope_x, direction.dx) + dot(direction.images[1], self.y)
         return in_x + dot(self.grad_y, dy)
 
-    def largest_move(self, direction: Direction, dy: Array) -> float:
+    def model_distance(self, direction: Direction, dy: Array) -> float:
         return 0.0

@@ -10,13 +10,15 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from minmin.numerics.lanczos import ritz_values
+
 Matrix = np.ndarray[Any, Any]
 
 EXACT_UP_TO = 1500
 """Up to this size eigenvalues are computed exactly, above it by Lanczos with a margin."""
 
 EXPENSIVE = 10.0
-"""How much dearer ∇ₓ is taken to be than ∇ᵧ where constants are traded against each other."""
+"""What ∇ₓ is taken to cost in units of ∇ᵧ where constants are traded against each other."""
 
 
 def rounding_margin(symmetric: Matrix) -> float:
@@ -32,20 +34,8 @@ def largest_eigenvalue(apply: Callable[[Matrix], Matrix], size: int, *, steps: i
     so that this is 1e-12, and θ/(1-ε) is returned.
     """
     steps = min(steps, size)
-    q = np.random.default_rng(0).standard_normal(size)
-    q /= np.linalg.norm(q)
-    previous, beta = np.zeros(size), 0.0
-    diagonal, off_diagonal = [], []
-    for _ in range(steps):
-        image = apply(q) - beta * previous
-        diagonal.append(float(q @ image))
-        image = image - diagonal[-1] * q
-        beta = float(np.linalg.norm(image))
-        if beta <= 1e-14 * max(diagonal):
-            break
-        off_diagonal.append(beta)
-        previous, q = q, image / beta
-    ritz = scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[: len(diagonal) - 1])
+    start = np.random.default_rng(0).standard_normal(size)
+    ritz = ritz_values(apply, start, steps, smallest_rest=lambda scale: 1e-14 * scale, orthogonalize=False)
     root_epsilon = math.log(1.648 * math.sqrt(size) / 1e-12) / (2 * steps - 1)
     return float(ritz[-1]) / (1.0 - min(root_epsilon, 0.9) ** 2)
 

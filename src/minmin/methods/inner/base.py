@@ -1,34 +1,34 @@
-"""What an inner solver is: it finds a point that meets BAM's condition, and remembers what helps next time."""
+"""What an inner solver is: it finds a point that is good enough, and remembers what helps next time."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from minmin.methods.inner.subproblem import Subproblem, Trial
-from minmin.oracle import Ability
-from minmin.space import Array
+from minmin.core.arrays import Array
+from minmin.methods.inner.objective import InnerObjective, InnerPoint
 
 
 class InnerSolver(ABC):
-    """Finds v with |∇A(v)| <= |v - y_under|/λ, condition (2) of the paper.
+    """Minimises an :class:`InnerObjective` until a point is good enough.
 
-    The proof of Theorem 2.2 needs only that condition, so BAM is BAM with each of them.
+    Attributes
+    ----------
+    name : str
+    needs_y_hessian, needs_constants : bool
+    needs_restart : bool
+        Whether it works only from a point where theory knows the distance to the minimiser, as in BAM.
     """
 
     name: ClassVar[str]
-    needs: ClassVar[Ability] = Ability.NONE
+    needs_y_hessian: ClassVar[bool] = False
+    needs_constants: ClassVar[bool] = False
+    needs_restart: ClassVar[bool] = False
 
-    @abstractmethod
     def init(self, y: Array) -> Any:
-        """What is remembered before the first solve: NamedTuples of arrays and numbers."""
+        """What is remembered before the first solve: arrays, numbers, or NamedTuples of them."""
+        return None
 
     @abstractmethod
-    def solve(self, problem: Subproblem, memory: Any) -> tuple[Trial, Any]:
-        """An accepted trial (or the best one, where rounding makes the condition unattainable)."""
-
-
-class Offset(NamedTuple):
-    """v - y_under of the solve before: where the next one starts."""
-
-    offset: Array
+    def solve(self, objective: InnerObjective, memory: Any) -> tuple[InnerPoint, Any]:
+        """A point that is good enough (or the best one, where none was found), and the new memory."""

@@ -1,51 +1,51 @@
-"""Inner solver "nag": accelerated gradient for a strongly convex A, started from the last offset."""
+"""Inner solver "nag": accelerated gradient for a strongly convex objective."""
 
 from __future__ import annotations
 
 import math
 
-from minmin.methods.inner.base import InnerSolver, Offset
-from minmin.methods.inner.subproblem import Subproblem, Trial, better
-from minmin.space import Array, dot
+from minmin.core.vectors import dot
+from minmin.methods.inner.base import InnerSolver
+from minmin.methods.inner.objective import InnerObjective, InnerPoint, better
 
 
-class NagInner(InnerSolver):
-    """Nesterov's method with constant momentum on A (Nesterov 2018, scheme 2.2.22).
+class NagSolver(InnerSolver):
+    """Nesterov's method with constant momentum (Nesterov 2018, scheme 2.2.22).
 
-    Started from the last offset, and from the centre if that took longer than T_max; the restart
+    In BAM it starts from the last offset, and from the centre if that took longer than T_max; the restart
     succeeds within T_max in exact arithmetic, so an outer step costs at most 2 T_max + 2 gradients.
     """
 
     name = "nag"
+    needs_constants = True
 
-    def init(self, y: Array) -> Offset:
-        return Offset(0.0 * y)
-
-    def solve(self, problem: Subproblem, memory: Offset) -> tuple[Trial, Offset]:
-        trial = descend(problem, problem.center + memory.offset)
-        if not trial.accepted:
-            trial = better(trial, descend(problem, problem.center))
-        return trial, Offset(trial.v - problem.center)
+    def solve(self, objective: InnerObjective, memory: None) -> tuple[InnerPoint, None]:
+        point = descend(objective, objective.begin())
+        if not point.solved and objective.restart is not None:
+            point = better(point, descend(objective, objective.at(objective.restart)))
+        return point, None
 
 
-def descend(problem: Subproblem, start: Array) -> Trial:
-    """T_max steps of accelerated gradient at most; the first accepted trial, or the best."""
-    root = math.sqrt(problem.smoothness / problem.convexity)
+def descend(objective: InnerObjective, start: InnerPoint) -> InnerPoint:
+    """Steps of accelerated gradient, at most ``most_gradients``; the first point that is good enough, or the best."""
+    assert objective.smoothness is not None
+    assert objective.convexity is not None
+    root = math.sqrt(objective.smoothness / objective.convexity)
     momentum = (root - 1.0) / (root + 1.0)
-    trial = best = problem.at(start)
-    before = start
-    for _ in range(problem.most_steps):
-        if trial.accepted:
-            return trial
-        after = trial.v - trial.gradient * (1.0 / problem.smoothness)
-        trial, last = problem.at(after + momentum * (after - before)), trial
+    point = best = start
+    before = start.v
+    for _ in range(objective.most_gradients):
+        if point.solved:
+            return point
+        after = point.v - point.gradient * (1.0 / objective.smoothness)
+        point, last = objective.at(after + momentum * (after - before)), point
         before = after
-        watch(problem, last, trial)
-        best = better(best, trial)
-    return trial if trial.accepted else best
+        learn_between(objective, last, point)
+        best = better(best, point)
+    return best
 
 
-def watch(problem: Subproblem, old: Trial, new: Trial) -> None:
-    """See whether the constants hold between two trials."""
+def learn_between(objective: InnerObjective, old: InnerPoint, new: InnerPoint) -> None:
+    """Tell the objective of a step between two points."""
     step = new.v - old.v
-    problem.watch(new, dot(new.gradient - old.gradient, step), dot(step, step))
+    objective.learn(new, dot(new.gradient - old.gradient, step), dot(step, step))

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from minmin.methods.inner.base import InnerSolver
-from minmin.methods.inner.nag import watch
-from minmin.methods.inner.subproblem import Subproblem, Trial, better
-from minmin.methods.ogmg import nag_momentum, ogm_g_points
-from minmin.space import Array
+from minmin.methods.inner.nag import learn_between
+from minmin.methods.inner.objective import InnerObjective, InnerPoint, better
+from minmin.methods.ogmg import nag_ogm_g_points
 
 
-class Nothing(NamedTuple):
-    """This solver remembers nothing."""
-
-
-class NagOgmgInner(InnerSolver):
+class NagOgmgSolver(InnerSolver):
     """N/2 steps of Nesterov's method from the centre, then N/2 of OGM-G (Section 3 of the paper).
 
     Nesterov's method leaves A - A* <= 2 L_A R²/(n+1)² after n steps, R the distance from the centre to the
@@ -26,39 +20,27 @@ class NagOgmgInner(InnerSolver):
     """
 
     name = "nag-ogmg"
+    needs_constants = True
+    needs_restart = True
 
-    def init(self, y: Array) -> Nothing:
-        return Nothing()
-
-    def solve(self, problem: Subproblem, memory: Nothing) -> tuple[Trial, Nothing]:
-        half = math.ceil(2.38 * math.sqrt(problem.lam * problem.smoothness))
-        best = attempt(problem, half)
-        while not best.accepted and half <= problem.most_steps:
+    def solve(self, objective: InnerObjective, memory: None) -> tuple[InnerPoint, None]:
+        assert objective.smoothness is not None
+        half = math.ceil(2.38 * math.sqrt(objective.smoothness / objective.shift))
+        best = attempt(objective, half)
+        while not best.solved and half <= objective.most_gradients:
             half *= 2
-            best = better(best, attempt(problem, half))
-        return best, memory
+            best = better(best, attempt(objective, half))
+        return best, None
 
 
-def attempt(problem: Subproblem, half: int) -> Trial:
-    """The two halves once; the first accepted trial, or the last."""
-    step = 1.0 / problem.smoothness
-    trial = problem.at(problem.center)
-    before = problem.center
-    t = 1.0
-    for i in range(half):
-        if trial.accepted:
-            return trial
-        after = trial.v - trial.gradient * step
-        weight, t = nag_momentum(t)
-        ahead = after + weight * (after - before) if i < half - 1 else after  # OGM-G starts from the last step's end
-        trial, last = problem.at(ahead), trial
-        watch(problem, last, trial)
-        before = after
-    points = ogm_g_points(trial.v, problem.smoothness, half)
-    next(points)
-    for _ in range(half):
-        if trial.accepted:
-            return trial
-        trial, last = problem.at(points.send(trial.gradient)), trial
-        watch(problem, last, trial)
-    return trial
+def attempt(objective: InnerObjective, half: int) -> InnerPoint:
+    """The two halves once; the first point that is good enough, or the last."""
+    assert objective.smoothness is not None
+    points = nag_ogm_g_points(objective.restart, objective.smoothness, half, half)
+    point = objective.at(next(points))
+    for _ in range(2 * half):
+        if point.solved:
+            return point
+        point, last = objective.at(points.send(point.gradient)), point
+        learn_between(objective, last, point)
+    return point

@@ -1,0 +1,141 @@
+"""Arrays of any array-API library: checks, conversions, and what they have in common."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_array_api_obj, to_device
+
+from minmin.errors import InputError
+
+Array = Any
+"""A one-dimensional array (or, for data, a matrix) of any array-API library."""
+
+_NATIVE = (np.dtype("float64"), np.dtype("float32"))
+_EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
+_KNOWN_EPS: dict[tuple[type, Any], float] = {}
+_KNOWN_NAMES: dict[tuple[type, Any], str] = {}
+
+
+def array_eps(array: Array) -> float:
+    """The spacing of floats next to 1 in the array's dtype."""
+    dtype = array.dtype
+    key = type(dtype), dtype  # dtypes of two libraries do not compare
+    eps = _KNOWN_EPS.get(key)
+    if eps is None:
+        eps = _KNOWN_EPS[key] = _EPS[dtype_name(array)]
+    return eps
+
+
+def dtype_name(array: Array) -> str:
+    """The dtype as every library spells it: "float64", ..."""
+    dtype = array.dtype
+    key = type(dtype), dtype
+    name = _KNOWN_NAMES.get(key)
+    if name is None:
+        name = _KNOWN_NAMES[key] = str(dtype).rsplit(".", maxsplit=1)[-1]
+    return name
+
+
+def largest(array: Array) -> float:
+    """The largest absolute value of an entry; zero of an empty array."""
+    xp = array_namespace(array)
+    return float(xp.max(xp.abs(array))) if 0 not in array.shape else 0.0
+
+
+def inner(a: Array, b: Array) -> float:
+    """The sum of the products of all entries, of arrays of one shape."""
+    if a.ndim > 1:
+        a, b = reshape(a, (-1,)), reshape(b, (-1,))
+    return float(a @ b)
+
+
+def all_finite(array: Array) -> bool:
+    if type(array) is np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if array.ndim == 1 and math.isfinite(np.dot(array, array)):  # cheaper, and enough but for huge entries
+                return True
+        return bool(np.isfinite(array).all())
+    xp = array_namespace(array)
+    return bool(xp.all(xp.isfinite(array)))
+
+
+def to_numpy(array: Array) -> np.ndarray[Any, Any]:
+    """The array's values in NumPy, wherever it lives."""
+    if isinstance(array, np.ndarray):
+        return array
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, RuntimeError, TypeError):  # on an accelerator
+        return np.asarray(to_device(array, "cpu"))
+
+
+def reshape(array: Array, shape: tuple[int, ...]) -> Array:
+    """The array in another shape."""
+    if type(array) is np.ndarray:  # finding the library takes longer than reshaping
+        return array.reshape(shape)
+    return array_namespace(array).reshape(array, shape)
+
+
+def zeros(size: int, prototype: Array) -> Array:
+    """A vector of zeros in the library, dtype and device of ``prototype``."""
+    return array_namespace(prototype).zeros(size, dtype=prototype.dtype, device=device(prototype))
+
+
+def identity(size: int, prototype: Array) -> Array:
+    """The identity matrix in the library, dtype and device of ``prototype``."""
+    return array_namespace(prototype).eye(size, dtype=prototype.dtype, device=device(prototype))
+
+
+def same_kind(first: Array, second: Array) -> bool:
+    """Whether two arrays have one library and one dtype."""
+    return array_namespace(first) is array_namespace(second) and dtype_name(first) == dtype_name(second)
+
+
+def to_like(array: Array, prototype: Array) -> Array:
+    """The same values in the library, dtype and device of ``prototype``."""
+    if type(array) is type(prototype) is np.ndarray:
+        return np.asarray(array, dtype=prototype.dtype)
+    xp = array_namespace(prototype)
+    if array_namespace(array) is not xp:
+        array = to_numpy(array)
+    return xp.asarray(array, dtype=prototype.dtype, device=device(prototype))
+
+
+def as_real(value: Any, name: str, prototype: Array | None = None) -> Array:
+    """Turn a user's array or list into a real floating array, keeping float32 and float64.
+
+    Integers and truth values take the dtype of ``prototype`` (default NumPy's float64), lists its library as well.
+    """
+    if type(value) is np.ndarray and value.dtype in _NATIVE:
+        return value
+    if not is_array_api_obj(value):
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise InputError(f"{name} cannot be read as an array: {error}") from None
+        if array.dtype.kind not in "fiub":
+            raise InputError(f"{name} holds {array.dtype} values; give real numbers (float32 or float64)")
+        plain = isinstance(value, list | tuple) and prototype is not None
+        value = to_like(array, prototype) if plain else array
+    if isinstance(value, np.ndarray):
+        value = np.asarray(value, dtype=value.dtype.newbyteorder("="))
+    xp = array_namespace(value)
+    if dtype_name(value) in _EPS:
+        return value
+    if xp.isdtype(value.dtype, ("integral", "bool")):
+        default = xp.float64 if prototype is None else getattr(xp, dtype_name(prototype))
+        return xp.astype(value, default)
+    raise InputError(f"{name} has dtype {value.dtype}; give float32 or float64")
+
+
+def require_finite(array: Array, name: str) -> None:
+    """Refuse NaN and infinity, saying where the first one is."""
+    if all_finite(array):
+        return
+    values = to_numpy(array)
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+    index = where[0] if len(where) == 1 else where
+    raise InputError(f"{name} holds {values[where]} at index {index}; remove or replace such entries")

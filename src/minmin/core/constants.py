@@ -1,0 +1,112 @@
+"""The four constants of a two-block problem, and the bound that follows from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from minmin.core.bound import UNKNOWN, Bound
+from minmin.core.rounding import RoundingScale, rounding_error
+from minmin.errors import InputError, as_number
+
+Source = Literal["given", "proved", "estimated"]
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Smoothness and strong convexity of f, block by block.
+
+    f is (L_x, L_y)-smooth and (mu_x, mu_y)-strongly convex in the paper's joint sense (Assumptions
+    1.1 and 1.2): for every pair of points, with dx and dy their differences,
+    ``mu_x/2 |dx|² + mu_y/2 |dy|² <= f(new) - f(old) - <∇f(old), new - old> <= L_x/2 |dx|² + L_y/2 |dy|²``.
+    For the Hessian this means diag(mu_x, mu_y) ⪯ H ⪯ diag(L_x, L_y). Where x and y interact, the eigenvalues
+    of the two diagonal blocks are *not* enough. A recipe that always holds: where f is a convex g plus
+    a_x/2 |x|² + a_y/2 |y|², take mu = a and L = 2·(Lipschitz constant of g's gradient in the block alone) + a.
+
+    Parameters
+    ----------
+    L_x, L_y : float
+        Smoothness; ``inf`` where there is none.
+    mu_x, mu_y : float
+        Strong convexity; 0 where there is none.
+    source : {"given", "proved", "estimated"}
+        Who vouches for them; a bound that rests on estimated constants is not certified.
+    blocks : tuple of str
+        What the user calls the two blocks; exchanged where a method exchanges their roles.
+    """
+
+    L_x: float
+    L_y: float
+    mu_x: float
+    mu_y: float
+    source: Source = "given"
+    blocks: tuple[str, str] = field(default=("x", "y"), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("L_x", "L_y", "mu_x", "mu_y"):
+            number = as_number(getattr(self, name), name)
+            object.__setattr__(self, name, number)
+            if math.isnan(number) or number < 0:
+                raise InputError(f"{name} = {number} must not be negative or NaN")
+        for block in "xy":
+            L, mu = getattr(self, f"L_{block}"), getattr(self, f"mu_{block}")
+            if mu > L:
+                raise InputError(
+                    f"mu_{block} = {mu:g} is above L_{block} = {L:g}; strong convexity never exceeds smoothness"
+                )
+            if L == 0 or math.isinf(mu):
+                raise InputError(f"L_{block} = {L:g} and mu_{block} = {mu:g}: give 0 <= mu < inf and L > 0")
+        if self.source not in ("given", "proved", "estimated"):
+            raise InputError(f"source must be given, proved or estimated, got {self.source!r}")
+
+    @property
+    def kappa_x(self) -> float:
+        """Condition number of the x block."""
+        return self.L_x / self.mu_x if self.mu_x > 0 else math.inf
+
+    @property
+    def kappa_y(self) -> float:
+        """Condition number of the y block."""
+        return self.L_y / self.mu_y if self.mu_y > 0 else math.inf
+
+    def swapped(self) -> Constants:
+        """The constants with the roles of x and y exchanged."""
+        return Constants(self.L_y, self.L_x, self.mu_y, self.mu_x, self.source, self.blocks[::-1])
+
+    def bound(self, norms: tuple[float, float], noise: tuple[float, float], eps: float) -> Bound:
+        """f - f* at a point with gradients of these norms and rounding errors, by strong convexity.
+
+        Minimising the lower bound of Assumption 1.2 over the second point gives
+        f - f* <= |∇ₓf|²/(2 mu_x) + |∇ᵧf|²/(2 mu_y).
+        """
+        value = self._gap(norms[0] + noise[0], norms[1] + noise[1], eps)
+        if not math.isfinite(value):
+            return UNKNOWN
+        floor = self._gap(*noise, eps) if self.mu_x > 0.0 and self.mu_y > 0.0 else 0.0
+        return Bound(value, floor, "estimate" if self.source == "estimated" else "constants")
+
+    def _gap(self, in_x: float, in_y: float, eps: float) -> float:
+        """As stored, the curvature of f is off by about eps·L: lower each mu by that, by a hundredth at most."""
+        return _half_square_over(in_x, self.mu_x, rounding_error(eps, self.L_x)) + _half_square_over(
+            in_y, self.mu_y, rounding_error(eps, self.L_y)
+        )
+
+    def gradient_noise(self, rounding: RoundingScale, x_norm: float) -> tuple[float, float]:
+        """How large rounding errors in ∇ₓf and ∇ᵧf are expected to be.
+
+        H ⪯ diag(L_x, L_y) bounds the terms that are summed in ∇ₓf by √L_x (√L_x |x| + √L_y |y|); terms that do not
+        depend on x and y add √L_x times ``rounding.fixed_terms``. Without finite constants there is no such scale, and
+        the answer is zero.
+        """
+        if math.isinf(self.L_x) or math.isinf(self.L_y):
+            return 0.0, 0.0
+        root_x, root_y = math.sqrt(self.L_x), math.sqrt(self.L_y)
+        error = rounding_error(rounding.eps, root_x * x_norm + root_y * rounding.y_norm + rounding.fixed_terms)
+        return root_x * error, root_y * error
+
+
+def _half_square_over(norm: float, mu: float, rounding: float) -> float:
+    if norm == 0.0:
+        return 0.0
+    return norm * norm / (2.0 * max(mu - rounding, 0.99 * mu)) if mu > 0 else math.inf

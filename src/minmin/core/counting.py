@@ -1,0 +1,70 @@
+"""Counts of what was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class Tally:
+    """Counts of what was really computed, by kind: "grad_x", "grad_y", "value", ..."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def add(self, kind: str) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def add_setup(self, name: str, *kinds: str) -> None:
+        """Count work that is done once and then reused: these kinds, and ``name`` itself, once per run.
+
+        A run counts it even where an earlier run on the same data has left the result, so that the same run always
+        has the same counts.
+        """
+        if self[name] == 0:
+            for kind in (name, *kinds):
+                self.add(kind)
+
+    def __getitem__(self, kind: str) -> int:
+        return self.counts.get(kind, 0)
+
+    def renamed(self, names: Mapping[str, str | None]) -> Tally:
+        """A view that reports kinds under other names, or not at all where the name is None."""
+        return _Renamed(self, names)
+
+    def swapped(self) -> Tally:
+        """A view for a problem whose blocks are exchanged, so that counts keep the original names."""
+        return self.renamed(_SWAPPED_NAMES)
+
+
+_SWAPPED_NAMES = {
+    "grad_x": "grad_y",
+    "grad_y": "grad_x",
+    "hess_yy": "hess_xx",
+    "passes": "passes_y",
+    "passes_y": "passes",
+}
+
+
+class _Renamed(Tally):
+    def __init__(self, target: Tally, names: Mapping[str, str | None]):
+        self.target = target
+        self.names = names
+
+    def add(self, kind: str) -> None:
+        name = self.names.get(kind, kind)
+        if name is not None:
+            self.target.add(name)
+
+    def __getitem__(self, kind: str) -> int:
+        name = self.names.get(kind, kind)
+        return 0 if name is None else self.target[name]
+
+
+class _Ignored(Tally):
+    """Where nobody counts."""
+
+    def add(self, kind: str) -> None:
+        pass
+
+
+UNCOUNTED: Tally = _Ignored()

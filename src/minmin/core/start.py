@@ -1,0 +1,53 @@
+"""A user's start, checked and completed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from minmin.core.arrays import Array, as_real, dtype_name, require_finite, same_kind, zeros
+from minmin.core.problem import Problem
+from minmin.core.vectors import Blocks, Vector, first_array, parts_of
+from minmin.errors import InputError
+
+
+def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector, Vector]:
+    """Check a user's start and complete it with zeros; the answer shares no memory with it."""
+    prototype = problem.prototype
+    x = None if x0 is None else check_start_array(x0, problem.d_x, "x0", prototype)
+    y = _make_y(problem, y0, prototype if x is None else x)
+    if x is None:
+        x = zeros(problem.d_x, first_array(y))
+    for part in parts_of(y):
+        if not same_kind(x, part):
+            raise InputError(
+                f"x0 is {dtype_name(x)} of {array_namespace(x).__name__} and y0 is {dtype_name(part)} of "
+                f"{array_namespace(part).__name__}; give both in one dtype and library"
+            )
+    return problem.project_start(x, y)
+
+
+def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
+    if not problem.part_sizes:
+        return zeros(problem.d_y, prototype) if y0 is None else check_start_array(y0, problem.d_y, "y0", prototype)
+    sizes = problem.part_sizes
+    if y0 is not None and not hasattr(y0, "__iter__"):
+        raise InputError(f"y0 must be a sequence of arrays, one per term, got {y0!r}")
+    given = [None] * len(sizes) if y0 is None else list(y0)
+    if len(given) != len(sizes):
+        raise InputError(f"y0 has {len(given)} parts; this sum has {len(sizes)} terms")
+    parts = [
+        zeros(size, prototype) if value is None else check_start_array(value, size, f"term {i}: y0", prototype)
+        for i, (value, size) in enumerate(zip(given, sizes, strict=True))
+    ]
+    return Blocks(parts, problem.part_weights)
+
+
+def check_start_array(value: Any, size: int, name: str, prototype: Array) -> Array:
+    """A checked copy of one array of a user's start."""
+    array = as_real(value, name, prototype)
+    if array.shape != (size,):
+        raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},)")
+    require_finite(array, name)
+    return array_namespace(array).asarray(array, copy=True)

@@ -1,0 +1,139 @@
+"""What a vector is: an array of any array-API library, or Blocks, a tuple of arrays that is a vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from minmin.core.arrays import Array, array_eps, largest
+
+
+class Blocks:
+    """Several arrays that together are one vector of a weighted space.
+
+    The inner product ``a @ b`` is the weighted sum of the inner products of the parts. So a method that is
+    written with ``+``, ``-``, ``*`` and ``@`` need not know whether it moves one array or many.
+
+    Parameters
+    ----------
+    parts : sequence of arrays
+    weights : sequence of float
+        The weight of each part in the inner product.
+    """
+
+    __slots__ = ("parts", "weights")
+    __array_ufunc__ = None  # so that a NumPy number times Blocks asks Blocks
+
+    def __init__(self, parts: Sequence[Array], weights: Sequence[float]):
+        self.parts = tuple(parts)
+        self.weights = tuple(weights)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.parts)
+
+    def __getitem__(self, index: int) -> Array:
+        return self.parts[index]
+
+    def map(self, function: Callable[..., Array], *others: Blocks) -> Blocks:
+        """Apply a function to every part."""
+        return Blocks([function(*ps) for ps in zip(self, *others, strict=True)], self.weights)
+
+    def __add__(self, other: Blocks) -> Blocks:
+        return self.map(lambda a, b: a + b, other)
+
+    def __sub__(self, other: Blocks) -> Blocks:
+        return self.map(lambda a, b: a - b, other)
+
+    def __mul__(self, scalar: float) -> Blocks:
+        return self.map(lambda a: a * scalar)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Blocks:
+        return self.map(lambda a: -a)
+
+    def __matmul__(self, other: Blocks) -> float:
+        return sum(w * float(p @ q) for w, p, q in zip(self.weights, self, other, strict=True))
+
+    def __repr__(self) -> str:
+        return f"Blocks({', '.join(repr(p) for p in self.parts)})"
+
+
+Vector = Any
+"""An :data:`Array` or :class:`Blocks`."""
+
+
+def dot(a: Vector, b: Vector) -> float:
+    """Inner product, weighted for :class:`Blocks`."""
+    return float(a @ b)
+
+
+def norm(a: Vector) -> float:
+    """The norm that belongs to :func:`dot`; where the square leaves the range of float32, computed in scaled form."""
+    square_sum = float(a @ a)
+    if 1e-30 < square_sum < 1e30:
+        return math.sqrt(square_sum)
+    peak = max((largest(part) for part in parts_of(a)), default=0.0)
+    if peak == 0.0 or not math.isfinite(peak):
+        return peak
+    scaled = (1.0 / peak) * a if peak > 1e-30 else 1e30 * a
+    return math.sqrt(float(scaled @ scaled)) * (peak if peak > 1e-30 else 1e-30)
+
+
+def square(number: float) -> float:
+    """A number's square; infinite where it overflows (where ``**`` would raise)."""
+    return number * number
+
+
+def first_array(vector: Vector) -> Array:
+    """The array that tells a vector's library, dtype and device."""
+    return vector[0] if isinstance(vector, Blocks) else vector
+
+
+def parts_of(vector: Vector) -> tuple[Array, ...]:
+    """The arrays that a vector is made of."""
+    return vector.parts if isinstance(vector, Blocks) else (vector,)
+
+
+def from_parts(parts: Sequence[Array], prototype: Vector) -> Vector:
+    """The vector of these arrays: one array, or Blocks with the weights of ``prototype``."""
+    return Blocks(parts, prototype.weights) if isinstance(prototype, Blocks) else parts[0]
+
+
+def flatten(vector: Vector) -> Array:
+    """One array with the same inner products: parts are scaled by the roots of their weights."""
+    if not isinstance(vector, Blocks):
+        return vector
+    return array_namespace(vector[0]).concat([math.sqrt(w) * p for w, p in zip(vector.weights, vector, strict=True)])
+
+
+def unflatten(array: Array, prototype: Vector) -> Vector:
+    """The reverse of :func:`flatten`, for a vector of the shape of ``prototype``."""
+    if not isinstance(prototype, Blocks):
+        return array
+    parts, start = [], 0
+    for part, weight in zip(prototype, prototype.weights, strict=True):
+        parts.append(array[start : start + part.shape[0]] * (1.0 / math.sqrt(weight)))
+        start += part.shape[0]
+    return Blocks(parts, prototype.weights)
+
+
+def machine_eps(vector: Vector) -> float:
+    """The spacing of floats next to 1 in the vector's dtype."""
+    return array_eps(first_array(vector))
+
+
+def copy_vector(vector: Vector) -> Vector:
+    """The same vector in memory of its own."""
+    if isinstance(vector, Blocks):
+        return vector.map(copy_vector)
+    if type(vector) is np.ndarray:
+        return np.array(vector)
+    return array_namespace(vector).asarray(vector, copy=True)

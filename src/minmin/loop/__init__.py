@@ -1,0 +1,1 @@
+"""One run of one method: the loop, when it stops, what it records, and its checkpoint."""

@@ -1,0 +1,138 @@
+"""A run's checkpoint: one file, arrays and JSON, written atomically and refused if it is not whole or not ours."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from minmin.core.arrays import Array, dtype_name, to_numpy
+from minmin.core.problem import Problem
+from minmin.core.vectors import parts_of
+from minmin.errors import CheckpointError
+from minmin.files import write_atomically
+from minmin.loop.codec import decode, encode
+from minmin.methods import Method
+
+_MAGIC = b"minmin checkpoint\n"
+_FORMAT = 1
+_SHARE = 0.02
+"""Checkpoints may take this share of a run's time."""
+
+
+def fingerprint(problem: Problem, method: Method, x: Any, y: Any) -> dict[str, str]:
+    """What must agree between the run that wrote a checkpoint and the one that goes on from it."""
+    return {
+        "problem": _digest([type(problem).__name__, *problem.identity()]),
+        "method": f"{method.name} {sorted(asdict(method).items())}",  # type: ignore[call-overload]
+        "start": _digest([*parts_of(x), *parts_of(y)]),
+    }
+
+
+def _digest(parts: Iterable[Any]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, str | int | float | None):
+            digest.update(repr(part).encode())
+        else:
+            array = to_numpy(part)
+            digest.update(f"{dtype_name(array)}{array.shape}".encode())
+            digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+class Checkpoint:
+    """The file of one run.
+
+    Parameters
+    ----------
+    path : str or path
+        That very file.
+    marks : dict
+        The run's :func:`fingerprint`.
+    """
+
+    def __init__(self, path: Any, marks: dict[str, str]):
+        try:
+            self.path = Path(path).resolve()  # a link's target is the file
+        except (TypeError, ValueError):
+            raise CheckpointError(f"checkpoint must be a path, got {path!r}") from None
+        self._marks = marks
+        self._last = time.perf_counter()
+        self._interval: float | None = None
+        self._require_writable()
+
+    def _require_writable(self) -> None:
+        if self.path.is_dir():
+            raise CheckpointError(f"the checkpoint {self.path} is a folder; give the path of a file")
+        try:
+            if self.path.exists():
+                self.path.open("r+b").close()
+            with tempfile.TemporaryFile(dir=self.path.parent):
+                pass
+        except OSError as error:
+            raise CheckpointError(f"the checkpoint {self.path} cannot be written: {error.strerror}") from error
+
+    def read(self, types: Iterable[type], prototype: Array) -> Any:
+        """The tree in the file, or None where there is no file yet."""
+        if not self.path.exists():
+            return None
+        data = self.path.read_bytes()
+        tree, notes = self._unpacked(data, types, prototype)
+        for what, mark in self._marks.items():
+            if notes.get("marks", {}).get(what) != mark:
+                raise CheckpointError(
+                    f"the checkpoint {self.path} belongs to another {what}; "
+                    "give another path, or remove the file to start anew"
+                )
+        return tree
+
+    def _unpacked(self, data: bytes, types: Iterable[type], prototype: Array) -> tuple[Any, dict[str, Any]]:
+        if not data.startswith(_MAGIC):
+            raise CheckpointError(f"{self.path} is not a minmin checkpoint; it was left as it is")
+        digest, _, payload = data[len(_MAGIC) :].partition(b"\n")
+        if hashlib.sha256(payload).hexdigest().encode() != digest:
+            raise CheckpointError(f"the checkpoint {self.path} is truncated or damaged; it was left as it is")
+        version, _, archive = payload.partition(b"\n")
+        if version.isdigit() and int(version) > _FORMAT:
+            raise CheckpointError(
+                f"the checkpoint {self.path} has format {int(version)}, from a newer minmin; this one reads {_FORMAT}"
+            )
+        try:
+            return decode(archive, types, prototype)
+        except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+            raise CheckpointError(f"the checkpoint {self.path} cannot be understood; it was left as it is") from error
+
+    def write_when_due(self, tree: Any) -> None:
+        """Write if that keeps within the share of time."""
+        now = time.perf_counter()
+        if self._interval is None:
+            # Before the first write its cost is guessed: a fsync, and a hundred megabytes a second.
+            size = sum(8 * math.prod(array.shape) for array in _arrays(tree))
+            self._interval = (0.02 + size / 1e8) / _SHARE
+        if now - self._last >= self._interval:
+            self.write(tree)
+
+    def write(self, tree: Any) -> None:
+        """Write now, whole or not at all."""
+        start = time.perf_counter()
+        payload = f"{_FORMAT}\n".encode() + encode(tree, {"marks": self._marks})
+        data = _MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+        try:
+            write_atomically(self.path, data)
+        except OSError as error:
+            raise CheckpointError(f"the checkpoint {self.path} cannot be written: {error.strerror}") from error
+        self._last = time.perf_counter()
+        self._interval = (self._last - start) / _SHARE
+
+
+def _arrays(tree: Any) -> list[Array]:
+    if isinstance(tree, tuple):
+        return [array for item in tree for array in _arrays(item)]
+    return [part for part in parts_of(tree) if hasattr(part, "shape")]

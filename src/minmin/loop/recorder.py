@@ -1,0 +1,162 @@
+"""What is recorded of a run: values through an uncounted problem, the history, and whoever wants to see it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minmin.core.counting import Tally
+from minmin.core.orientation import Outer
+from minmin.core.problem import Problem
+from minmin.core.vectors import Vector, copy_vector, norm, square
+from minmin.errors import ConstantsError, NonFiniteError, UserCodeError
+from minmin.loop.clock import Clock
+from minmin.loop.progress import Progress
+from minmin.loop.stopping import End
+from minmin.methods.base import Candidate
+from minmin.result import History, Record
+
+_VALUE_PRECISION = 1e-5
+"""Values of f may come from single precision, whatever the dtype of x and y: this is a hundred times its rounding."""
+
+ExtraMetrics = Callable[[Vector | None], Mapping[str, Any]]
+"""Further columns of the history: numbers, or tuples of them, by name; of the answer x, or, for None, the names."""
+
+
+class Recorded(NamedTuple):
+    """A candidate, the step that it came from, and what was recorded of it."""
+
+    step: int
+    candidate: Candidate
+    record: Record
+
+
+class Recorder:
+    """Records candidates in the user's order of the blocks, with the clock stopped.
+
+    Parameters
+    ----------
+    problem : Problem
+        The user's.
+    outer : Outer
+        The block that the method calls x.
+    clock : Clock
+    tally : Tally
+        What the method has computed.
+    callback, progress
+        Whoever wants to see records.
+    extra_metrics : callable, optional
+        See :data:`ExtraMetrics`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        outer: Outer,
+        clock: Clock,
+        tally: Tally,
+        callback: Callable[[Record], Any] | None,
+        progress: Progress | None,
+        extra_metrics: ExtraMetrics | None,
+    ):
+        self._problem = problem
+        self._outer = outer
+        self._clock = clock
+        self._tally = tally
+        self._callback = callback
+        self._progress = progress
+        self._extra = extra_metrics or (lambda x: {})
+        self._monitored = problem.counted(Tally())
+        self.history = History(self._extra(None))
+        self.last: Recorded | None = None
+        self.lower_bound, self.lowest_value = -math.inf, math.inf
+
+    @property
+    def values_computed(self) -> int:
+        """How many values were computed for the records alone."""
+        return self._monitored.tally["value"]
+
+    def restore(
+        self, rows: tuple[tuple[Any, ...], ...], values: int, known_range: tuple[float, float], last: Recorded | None
+    ) -> None:
+        """Continue where an earlier recorder has stopped."""
+        self.history.restore(rows)
+        self._monitored.tally.counts["value"] = values
+        self.lower_bound, self.lowest_value = known_range
+        self.last = last
+
+    def is_due(self, step: int) -> bool:
+        """Whether a step belongs into the history: the first 200 do, then about one in every 1 % more."""
+        return step <= 100 or step % (step // 100) == 0
+
+    def is_watched(self) -> bool:
+        return self._callback is not None or self._progress is not None
+
+    def record(self, candidate: Candidate, step: int) -> Record:
+        """Compute f at a candidate, and everything that a row of the history has."""
+        seconds = self._clock.elapsed()
+        x, y = self._outer.pair(candidate.x, candidate.y)
+        value = math.nan
+        if self._problem.has_value:
+            with self._clock.stopped():
+                value = self._monitored.evaluate(x, y, candidate.cache).value
+            if not math.isfinite(value):
+                raise NonFiniteError(f"f(x, y) = {value} after {step} iterations")
+        record = Record(self._tally["grad_x"], self._tally["grad_y"], value, candidate.bound, seconds, x, y)
+        self.last = Recorded(step, candidate, record)
+        return record
+
+    def record_without_value(self, candidate: Candidate, step: int) -> Recorded:
+        """The same where nobody can be asked for f any more."""
+        x, y = self._outer.pair(candidate.x, candidate.y)
+        counts = self._tally["grad_x"], self._tally["grad_y"]
+        return Recorded(step, candidate, Record(*counts, math.nan, candidate.bound, self._clock.elapsed(), x, y))
+
+    def show(self, record: Record, step: int) -> End | None:
+        """Put a record into the history where it belongs, and ask whoever wants to see it."""
+        if self.is_due(step):
+            with self._clock.stopped():
+                self.history.append(record, self._extra(record.x).values())
+        self._compare_with_bound(record)
+        if self._progress is not None:
+            self._progress.show(record)
+        if self._callback is not None and step > 0 and self._asks_to_stop(record):
+            return End("interrupted", "the callback asked to stop")
+        return None
+
+    def finish(self, record: Record) -> Record:
+        """The record with the counts and the time of the end, as the history's last row."""
+        counts = {"grad_x": self._tally["grad_x"], "grad_y": self._tally["grad_y"]}
+        record = record._replace(**counts, seconds=self._clock.elapsed())
+        self.history.finish(record, self._extra(record.x).values())
+        if self._progress is not None:
+            self._progress.show(record, last=True)
+        return record
+
+    def _compare_with_bound(self, record: Record) -> None:
+        """No value of f may lie below what a bound from the constants, of any time, proved to be the minimum."""
+        constants = self._problem.constants if record.bound.basis == "constants" else None
+        if constants is None or not math.isfinite(constants.L_x):
+            return
+        terms = constants.L_x * square(norm(record.x)) + constants.L_y * square(norm(record.y))
+        rounding = _VALUE_PRECISION * (abs(record.value) + terms)
+        self.lower_bound = max(self.lower_bound, record.value - record.gap_bound - rounding)
+        self.lowest_value = min(self.lowest_value, record.value + rounding)
+        if self.lowest_value < self.lower_bound:
+            raise ConstantsError(
+                f"this run saw f = {self.lowest_value:.10g}, below {self.lower_bound:.10g}, a lower bound if mu_x = "
+                f"{constants.mu_x:g} and mu_y = {constants.mu_y:g} hold and the gradients belong to f; "
+                "minmin.check(problem) looks for what is wrong"
+            )
+
+    def _asks_to_stop(self, record: Record) -> bool:
+        assert self._callback is not None
+        with self._clock.stopped():
+            try:
+                answer = self._callback(record._replace(x=copy_vector(record.x), y=copy_vector(record.y)))
+            except Exception as error:
+                raise UserCodeError(f"the callback raised {type(error).__name__}: {error}") from error
+        return isinstance(answer, bool | np.bool_) and bool(answer)

@@ -1,0 +1,168 @@
+"""When a run ends: what the user asked for, budgets, and the end of what floating point allows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from minmin.core.arrays import dtype_name
+from minmin.core.bound import Bound
+from minmin.core.counting import Tally
+from minmin.core.rounding import rounding_error
+from minmin.core.vectors import first_array, machine_eps
+from minmin.errors import InputError, as_count, as_number
+from minmin.loop.clock import Clock
+from minmin.methods.base import Candidate
+from minmin.result import Status
+
+_NEAR_FLOOR = 4.0
+"""A bound of so many times its floor is at rounding level: gradients are then at most twice their expected errors."""
+
+
+@dataclass(frozen=True)
+class StoppingCriteria:
+    """What a user asked a run to stop at; see :func:`minmin.minimize`."""
+
+    tol: float
+    target_value: float | None = None
+    max_grad_x: int | None = None
+    max_grad_y: int | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= as_number(self.tol, "tol") < math.inf:
+            raise InputError(f"tol = {self.tol!r} must be a number >= 0 (0 switches the certified stop off)")
+        if self.target_value is not None and not as_number(self.target_value, "target_value") < math.inf:
+            raise InputError(f"target_value = {self.target_value!r} must be a finite number")
+        for name in ("max_grad_x", "max_grad_y"):
+            if getattr(self, name) is not None:
+                as_count(getattr(self, name), name)
+        if self.max_seconds is not None and not as_number(self.max_seconds, "max_seconds") >= 0:
+            raise InputError(f"max_seconds = {self.max_seconds!r} must be a number >= 0")
+
+
+class End(NamedTuple):
+    """How a run ended."""
+
+    status: Status
+    message: str
+
+
+class RunEnded(Exception):  # noqa: N818 - a signal between two layers, never seen by a user
+    """Raised in the middle of a step where a run cannot, or shall not, continue."""
+
+    def __init__(self, status: Status, message: str):
+        super().__init__(message)
+        self.end = End(status, message)
+
+
+class BudgetedTally(Tally):
+    """Counts, and refuses the call that would exceed a budget."""
+
+    def __init__(self, criteria: StoppingCriteria, clock: Clock):
+        super().__init__()
+        self._limits = {"grad_x": criteria.max_grad_x, "grad_y": criteria.max_grad_y}
+        self._seconds = criteria.max_seconds
+        self._clock = clock
+
+    def add(self, kind: str) -> None:
+        limit = self._limits.get(kind)
+        if limit is not None and self[kind] >= limit:
+            raise RunEnded("budget", f"max_{kind} = {limit} calls are spent")
+        if self._seconds is not None and self._clock.elapsed() >= self._seconds:
+            raise RunEnded("budget", f"max_seconds = {self._seconds:g} are spent")
+        super().add(kind)
+
+
+class Progressing(NamedTuple):
+    """What tells whether a run still makes progress.
+
+    Attributes
+    ----------
+    largest_bound, largest_bound_before : float
+        Over the iterations of this period of patience, and of the one before.
+    lowest_at_floor : float
+        The lowest f seen at rounding level.
+    """
+
+    largest_bound: float = 0.0
+    largest_bound_before: float = math.inf
+    lowest_at_floor: float = math.inf
+
+
+class StoppingRules:
+    """Applies the criteria to candidates, and knows when there is nothing more to wait for.
+
+    Parameters
+    ----------
+    criteria : StoppingCriteria
+    patience : int
+        Within how many iterations the largest bound must halve.
+    """
+
+    def __init__(self, criteria: StoppingCriteria, patience: int):
+        self.criteria = criteria
+        self.progress = Progressing()
+        self._patience = patience
+
+    def converged(self, bound: Bound) -> End | None:
+        tol = self.criteria.tol
+        if tol > 0.0 and bound.value <= tol:
+            known = "is estimated, without proof, and" if bound.basis == "estimate" else "is"
+            return End("converged", f"f(x, y) - f* <= {bound.value:.3g} {known} within tol = {tol:g}")
+        return None
+
+    def reached(self, value: float) -> End | None:
+        target = self.criteria.target_value
+        if target is not None and value <= target:
+            return End("converged", f"f(x, y) = {value:.10g} is at target_value or below")
+        return None
+
+    def is_at_rounding_level(self, bound: Bound) -> bool:
+        """Both gradients are below their own rounding errors, and the bound that somebody waits for is out of reach."""
+        criteria = self.criteria
+        by_value = criteria.tol == 0.0 and criteria.target_value is not None
+        return criteria.tol < bound.floor and bound.value <= _NEAR_FLOOR * bound.floor and not by_value
+
+    def still_falls(self, candidate: Candidate, value: float) -> bool:
+        """Whether f is lower than at any earlier point at rounding level: errors are often smaller than expected.
+
+        Then bounds say less than f does, and the candidate is the best so far. NaN, where f is not known, never falls.
+        """
+        visible = rounding_error(machine_eps(candidate.x), abs(value))
+        falls = candidate.bound.floor > visible and value < self.progress.lowest_at_floor - visible
+        if falls:
+            self.progress = self.progress._replace(lowest_at_floor=value)
+        return falls
+
+    def stalled(self, steps: int, candidate: Candidate, best: Bound, *, hidden: bool) -> End | None:
+        """The end of what floating point allows, or of what the constants explain.
+
+        ``hidden`` tells that rounding errors hide what the last step has gained.
+        """
+        if candidate.exhausted or hidden:
+            single = dtype_name(first_array(candidate.x)) == "float32"
+            remedy = "give float64 data" if single else "ask for a larger tol"
+            return End("stalled", f"rounding errors hide further progress below a bound of {best.value:.3g}; {remedy}")
+        seen = self.progress
+        if math.isfinite(candidate.bound.value):
+            seen = seen._replace(largest_bound=max(seen.largest_bound, candidate.bound.value))
+        if steps % self._patience == 0:
+            if math.isinf(best.value) and self._waits_for_a_bound():
+                return End("stalled", f"no bound was found in {steps} iterations; is f bounded below?")
+            if seen.largest_bound > 0.5 * seen.largest_bound_before:
+                return End(
+                    "stalled",
+                    f"over {self._patience} iterations the bound has not halved, which theory rules out; it is "
+                    f"{best.value:.3g} at best: rounding errors, or wrong constants (minmin.check(problem) looks for "
+                    "them)",
+                )
+            if seen.largest_bound > 0.0:
+                seen = seen._replace(largest_bound=0.0, largest_bound_before=seen.largest_bound)
+        self.progress = seen
+        return None
+
+    def _waits_for_a_bound(self) -> bool:
+        """Whether somebody waits for a bound, and none is known to be coming."""
+        return self.criteria.tol > 0.0 and self.criteria.target_value is None

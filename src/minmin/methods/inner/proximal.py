@@ -1,0 +1,93 @@
+"""The inner problem of BAM, min_v A(v) = f(x_under, v) + |v - y_under|²/(2λ), and its stopping condition."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+from minmin.core.arrays import Array
+from minmin.core.problem import Evaluation, Slice
+from minmin.core.rounding import rounding_error
+from minmin.core.vectors import norm
+from minmin.errors import NonFiniteError
+from minmin.methods.inner.objective import InnerObjective, InnerPoint
+from minmin.methods.secants import fits_y_secant, report_y_secant
+from minmin.methods.theory import BlockParameters
+
+
+class ProximalObjective(InnerObjective):
+    """A(v) for one outer step. A point is good enough under condition (2), |∇A(v)| <= |v - y_under|/λ.
+
+    The proof of Theorem 2.2 needs only that condition, so BAM is BAM with every inner solver.
+
+    Parameters
+    ----------
+    slice_ : Slice
+        v ↦ f(x_under, v).
+    center : array
+        y_under.
+    offset : array
+        v - y_under of the solve before: where this one starts.
+    parameters : BlockParameters
+    largest_gradient : float
+        The largest ∇ᵧf of the run so far.
+    """
+
+    overshoot = 0.9
+
+    def __init__(
+        self, slice_: Slice, center: Array, offset: Array, parameters: BlockParameters, largest_gradient: float = 0.0
+    ):
+        super().__init__(slice_, center + offset)
+        self.center = self.restart = center
+        self.lam = parameters.lam
+        self.constants = parameters.constants
+        self.shift = 1.0 / self.lam
+        self.smoothness: float = self.constants.L_y + self.shift
+        self.convexity: float = self.constants.mu_y + self.shift
+        self.largest_gradient = largest_gradient
+
+    @cached_property
+    def _norms(self) -> tuple[float, float]:
+        """|x_under| and |y_under|."""
+        return norm(self.slice.x), norm(self.center)
+
+    @cached_property
+    def most_gradients(self) -> int:  # type: ignore[override]
+        """T_max: started from the centre, accelerated gradient must succeed within this many steps.
+
+        √κ_A ln(8 κ_A (λ L_A)²) with κ_A the condition number of A; needing more means rounding, or a wrong L_y.
+        """
+        kappa = self.smoothness / self.convexity
+        bound = math.sqrt(kappa) * math.log(8.0 * kappa * (self.lam * self.smoothness) ** 2)
+        return max(2, math.ceil(bound))
+
+    def begin(self) -> InnerPoint:
+        point = self.at(self.start)
+        if not point.residual < math.inf:
+            raise NonFiniteError("∇ᵧf is NaN or infinite; is f defined and finite around the start?")
+        return point
+
+    def at(self, v: Array) -> InnerPoint:
+        self.gradients += 1
+        evaluation = self.slice.at(v)
+        away = v - self.center
+        gradient = evaluation.grad_y + away * self.shift
+        residual, distance = norm(gradient), norm(away)
+        solved = residual * self.lam <= distance or residual <= self._noise(evaluation, distance)
+        return InnerPoint(v, evaluation, gradient, residual, solved)
+
+    def _noise(self, evaluation: Evaluation, distance: float) -> float:
+        """Rounding error to expect in ∇A at this distance from the centre: the condition may be below it."""
+        x_norm, center_norm = self._norms
+        rounding = evaluation.rounding
+        _, noise = self.constants.gradient_noise(rounding, x_norm)
+        return noise + rounding_error(rounding.eps, 2.0 * center_norm + distance) / self.lam
+
+    def learn(self, new: InnerPoint, product: float, size: float) -> None:
+        """See whether L_y and mu_y hold over the step; ∇A differs from ∇ᵧf by a known term."""
+        seen = product - size / self.lam
+        if not fits_y_secant(self.constants, seen, size):
+            largest = max(self.largest_gradient, new.evaluation.grad_y_norm)
+            noise = self._noise(new.evaluation, norm(new.v - self.center))
+            report_y_secant(self.constants, seen, size, largest, new.evaluation.rounding.eps, noise)

@@ -1,0 +1,12 @@
+"""The inner solvers by name: one family for BAM and for the reduced methods."""
+
+from __future__ import annotations
+
+from minmin.methods.inner.base import InnerSolver
+from minmin.methods.inner.curved import LbfgsSolver, NewtonSolver
+from minmin.methods.inner.nag import NagSolver
+from minmin.methods.inner.nag_ogmg import NagOgmgSolver
+
+INNER_SOLVERS: dict[str, InnerSolver] = {
+    solver.name: solver for solver in (LbfgsSolver(), NewtonSolver(), NagSolver(), NagOgmgSolver())
+}

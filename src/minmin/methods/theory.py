@@ -1,0 +1,88 @@
+"""What the paper and the methods' theorems derive from the constants: step sizes, metrics, patience."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+from minmin.core.constants import Constants
+
+
+class BlockParameters(NamedTuple):
+    """Theorem 2.2's parameters of BAM.
+
+    Attributes
+    ----------
+    alpha, eta_x, eta_y : float
+        α = √(μ_x/L_x), η_x = 1/√(μ_x L_x), η_y = α/μ_y.
+    lam : float
+        λ = η_y α: the inner problem's proximal term is |y - y_under|²/(2λ).
+    constants : Constants
+        What they were derived from.
+    """
+
+    alpha: float
+    eta_x: float
+    eta_y: float
+    lam: float
+    constants: Constants
+
+
+@functools.cache
+def block_parameters(constants: Constants) -> BlockParameters:
+    """Theorem 2.2's parameters for these constants, which must be positive and finite."""
+    alpha = math.sqrt(constants.mu_x / constants.L_x)
+    eta_y = alpha / constants.mu_y
+    return BlockParameters(
+        alpha=alpha,
+        eta_x=1.0 / math.sqrt(constants.mu_x * constants.L_x),
+        eta_y=eta_y,
+        lam=eta_y * alpha,
+        constants=constants,
+    )
+
+
+class Metric(NamedTuple):
+    """The constants in the inner product <x, x'> + w·<y, y'>.
+
+    Attributes
+    ----------
+    weight_y : float
+        w; the gradient in y, in this inner product, is ∇ᵧf/w.
+    L_x, L_y : float
+        Smoothness of the blocks: that of y is divided by w.
+    mu : float
+        Strong convexity of f as a whole.
+    """
+
+    weight_y: float
+    L_x: float
+    L_y: float
+    mu: float
+
+    @property
+    def smoothness(self) -> float:
+        """L of f as a whole."""
+        return max(self.L_x, self.L_y)
+
+    @property
+    def root_sum(self) -> float:
+        """S = √L_x + √L_y."""
+        return math.sqrt(self.L_x) + math.sqrt(self.L_y)
+
+
+@functools.cache
+def metric(constants: Constants, rescale: bool) -> Metric:
+    """The plain inner product, or that of the paper's block rescaling y' = √(μ_y/μ_x)·y, which has w = μ_y/μ_x."""
+    weight = constants.mu_y / constants.mu_x if rescale else 1.0
+    return Metric(weight, constants.L_x, constants.L_y / weight, min(constants.mu_x, constants.mu_y / weight))
+
+
+def theory_patience(rate: float, kappa: float) -> int:
+    """Iterations over which the largest bound must halve, for a method that gains a factor 1 + rate in each.
+
+    f - f* stays below 3(1 + rate)⁻ᵏ of what it was, and a bound below κ times that. Single bounds say little,
+    since they swing with the momentum; hence the largest over so many iterations.
+    """
+    return math.ceil(math.log(8.0 * kappa) / math.log1p(rate))

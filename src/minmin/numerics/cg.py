@@ -1,0 +1,88 @@
+"""Conjugate gradients with a diagonal preconditioner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from minmin.core.arrays import Array
+from minmin.core.vectors import dot, norm, square
+
+_FLAT = 16.0
+"""Curvature below so many times eps of what the preconditioner promises is none: four times the rounding error of the
+two products that it comes from."""
+
+
+class CgEnd(NamedTuple):
+    """How conjugate gradients ended.
+
+    Attributes
+    ----------
+    flat : bool
+        A direction without curvature was met.
+    residual : float
+        The norm of the last residual.
+    min_curvature_seen : float
+        The least pᵀAp/pᵀp over the search directions p.
+    """
+
+    flat: bool
+    residual: float
+    min_curvature_seen: float
+
+
+def conjugate_gradients(
+    apply: Callable[[Array], Array],
+    move: Callable[[float], None],
+    right: Array,
+    diagonal: Array,
+    *,
+    eps: float,
+    tolerance: float,
+    most_steps: int,
+) -> CgEnd:
+    """Solve Av = ``right`` for a symmetric positive semidefinite A.
+
+    Residuals are measured in the norm of M⁻¹, M the diagonal preconditioner; the last is at most ``tolerance`` times
+    the first.
+
+    Parameters
+    ----------
+    apply : callable
+        ``apply(p)`` is Ap, in an array of its own.
+    move : callable
+        ``move(t)`` adds t·p to the solution, p being the last direction that ``apply`` was given. Whoever solves keeps
+        the solution, together with whatever else is linear in it.
+    right : array
+        It is overwritten.
+    diagonal : array
+        Positive.
+    eps : float
+        The precision of the products.
+    """
+    residual = right
+    search = residual / diagonal
+    size = promised = dot(residual, search)  # promised is pᵀMp
+    enough = square(tolerance) * size
+    min_curvature = math.inf
+    for _ in range(most_steps):
+        image = apply(search)
+        curvature = dot(search, image)
+        if not curvature > _FLAT * eps * promised:
+            return CgEnd(True, norm(residual), min_curvature)
+        length = dot(search, search)
+        min_curvature = min(min_curvature, curvature / length if length > 0.0 else 0.0)
+        t = size / curvature
+        move(t)
+        # In place, since these arrays are long and nobody else holds them.
+        image *= t
+        residual -= image
+        scaled = residual / diagonal
+        size, before = dot(residual, scaled), size
+        if not size > enough:
+            break
+        search *= size / before
+        search += scaled
+        promised = size + square(size / before) * promised
+    return CgEnd(False, norm(residual), min_curvature)

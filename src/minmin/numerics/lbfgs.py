@@ -1,0 +1,94 @@
+"""L-BFGS in compact form: curvature pairs of a quasi-Newton method, and the inverse Hessian they stand for."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.linalg.lapack import dtrtrs
+
+from minmin.core.arrays import Array, to_like, to_numpy, zeros
+from minmin.core.vectors import Vector, flatten, unflatten
+
+_LEAST_COSINE = 1e-10
+"""A pair whose step and change are nearer to orthogonal than this has no curvature beyond rounding."""
+
+
+class Pairs(NamedTuple):
+    """The newest steps s and changes of gradient r, oldest first, with their inner products.
+
+    Vectors are flattened (:func:`minmin.core.vectors.flatten`), so that everything is a matrix product: a direction
+    takes two passes over the pairs, however many there are.
+
+    Attributes
+    ----------
+    steps, changes : arrays of shape (m, d)
+        A row per pair.
+    step_change : array of shape (m, m)
+        <s_i, r_j> for i <= j, else zero.
+    change_change : array of shape (m, m)
+        <r_i, r_j>.
+    """
+
+    steps: Array
+    changes: Array
+    step_change: Array
+    change_change: Array
+
+    @classmethod
+    def none(cls, prototype: Vector) -> Pairs:
+        """No pairs yet, for vectors like ``prototype``."""
+        flat = flatten(prototype)
+        empty = zeros(0, flat)
+        xp = array_namespace(flat)
+        rows, square = xp.reshape(empty, (0, flat.shape[0])), xp.reshape(empty, (0, 0))
+        return cls(rows, rows, square, square)
+
+    def __len__(self) -> int:
+        """The number of pairs."""
+        return int(self.steps.shape[0])
+
+
+def remember(pairs: Pairs, step: Vector, change: Vector, most: int) -> Pairs:
+    """Add a pair, forgetting the oldest beyond ``most``; one without clearly positive curvature is left out."""
+    s, r = flatten(step), flatten(change)
+    product, squares = float(s @ r), (float(s @ s), float(r @ r))
+    finite = all(0.0 < number < math.inf for number in (*squares, product))
+    if not finite or not product > _LEAST_COSINE * math.sqrt(squares[0]) * math.sqrt(squares[1]):
+        return pairs
+    if len(pairs) >= most:
+        pairs = Pairs(pairs.steps[1:, :], pairs.changes[1:, :], pairs.step_change[1:, 1:], pairs.change_change[1:, 1:])
+    xp = array_namespace(s)
+    steps, changes = (xp.concat([rows, row[None, :]], axis=0) for rows, row in ((pairs.steps, s), (pairs.changes, r)))
+    of_steps, of_changes = steps @ r, changes @ r
+    return Pairs(
+        steps,
+        changes,
+        _bordered(pairs.step_change, of_steps, zeros(len(pairs), s)),
+        _bordered(pairs.change_change, of_changes, of_changes[:-1]),
+    )
+
+
+def _bordered(matrix: Array, column: Array, row: Array) -> Array:
+    """The matrix with a further last column, and a last row but for its end."""
+    xp = array_namespace(matrix)
+    return xp.concat([xp.concat([matrix, row[None, :]], axis=0), column[:, None]], axis=1)
+
+
+def inverse_times(pairs: Pairs, vector: Vector) -> Vector:
+    """The L-BFGS inverse Hessian times a vector (Byrd, Nocedal and Schnabel 1994, Theorem 2.2).
+
+    With S and R the pairs as columns, U the upper triangle of SᵀR, D its diagonal and γ = <s, r>/<r, r> of the newest
+    pair: γv + S·U⁻ᵀ((D + γRᵀR)U⁻¹Sᵀv - γRᵀv) - γR·U⁻¹Sᵀv. There must be a pair.
+    """
+    v = flatten(vector)
+    S, R = pairs.steps, pairs.changes
+    upper, gram = (to_numpy(matrix).astype(np.float64) for matrix in (pairs.step_change, pairs.change_change))
+    along_steps, along_changes = (to_numpy(rows @ v).astype(np.float64) for rows in (S, R))
+    gamma = float(upper[-1, -1] / gram[-1, -1])
+    first, _ = dtrtrs(upper, along_steps)
+    second, _ = dtrtrs(upper, np.diagonal(upper) * first + gamma * (gram @ first - along_changes), trans=1)
+    flat = gamma * v + to_like(second, v) @ S - to_like(gamma * first, v) @ R
+    return unflatten(flat, vector)

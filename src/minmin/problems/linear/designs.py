@@ -1,0 +1,270 @@
+"""Designs: what a linear model asks of the matrix of one block."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from array_api_compat import array_namespace, device, is_numpy_array
+from scipy.linalg import get_blas_funcs
+
+from minmin.core.arrays import Array, as_real, dtype_name, require_finite, to_like, to_numpy
+from minmin.errors import InputError
+from minmin.problems.spectrum import Matrix, gram
+
+_ROWS_AT_A_TIME = 2048
+"""So many rows of a dense design, weighted, fit a cache."""
+
+
+class Design(ABC):
+    """The matrix A of one block, with n rows and d columns.
+
+    Vectors of length n (margins, residuals, weights) have one column per output of the loss where it has several: v may
+    be (d,) or (d, K), and r (n,) or (n, K).
+    """
+
+    shape: tuple[int, int]
+
+    @property
+    @abstractmethod
+    def prototype(self) -> Array:
+        """An empty vector of the library, dtype and device that go with the design."""
+
+    @abstractmethod
+    def image(self, v: Array) -> Array:
+        """A·v."""
+
+    @abstractmethod
+    def adjoint(self, r: Array) -> Array:
+        """Aᵀ·r."""
+
+    @abstractmethod
+    def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
+        """Aᵀ diag(weights) A for weights >= 0, as a dense matrix.
+
+        ``rows`` are row numbers, with one weight each, where the sum goes over some rows only.
+        """
+
+    @abstractmethod
+    def column_squares(self, r: Array) -> Array:
+        """(A∘A)ᵀ·r: the weighted squares of every column."""
+
+    @abstractmethod
+    def row_squares(self, v: Array) -> Array:
+        """(A∘A)·v: the weighted squares of every row."""
+
+    @property
+    @abstractmethod
+    def row_norms_squared(self) -> Array:
+        """|a_i|² of every row, computed once."""
+
+    @abstractmethod
+    def columns(self, chosen: Matrix) -> Design:
+        """The design of these columns alone."""
+
+    @abstractmethod
+    def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
+        """The rows, a few at a time, as dense matrices, and which rows they are."""
+
+    @abstractmethod
+    def to_like(self, prototype: Array, name: str) -> Design:
+        """The same in the library, dtype and device of ``prototype``; ``name`` is for errors."""
+
+    @abstractmethod
+    def to_float64(self) -> Any:
+        """The matrix in float64, sparse or NumPy, to compute constants from."""
+
+    @abstractmethod
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays that it is made of, to tell it from others."""
+
+
+class DenseDesign(Design):
+    """A matrix of any array library."""
+
+    def __init__(self, matrix: Array):
+        self.matrix = matrix
+        self.shape = tuple(matrix.shape)
+
+    @property
+    def prototype(self) -> Array:
+        return self.matrix[0, :0]
+
+    def image(self, v: Array) -> Array:
+        return self.matrix @ v
+
+    def adjoint(self, r: Array) -> Array:
+        return self.matrix.T @ r
+
+    def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
+        if rows is not None:
+            return DenseDesign(_take(self.matrix, rows, axis=0)).gram(weights)
+        if is_numpy_array(self.matrix):
+            return self._gram_by_blas(weights)
+        total: Any = 0.0
+        for piece, some in self.dense_pieces():
+            total = some.T @ (weights[piece, None] * some) + total
+        return total
+
+    def _gram_by_blas(self, weights: Array) -> Array:
+        """The same with half of the arithmetic: BLAS computes one triangle."""
+        (syrk,) = get_blas_funcs(("syrk",), (self.matrix,))
+        roots = np.sqrt(weights)
+        triangle = np.zeros((self.shape[1],) * 2, dtype=self.matrix.dtype, order="F")
+        for piece, some in self.dense_pieces():
+            triangle = syrk(1.0, (some * roots[piece, None]).T, beta=1.0, c=triangle, overwrite_c=1)
+        return triangle + np.triu(triangle, 1).T
+
+    def column_squares(self, r: Array) -> Array:
+        total: Any = 0.0
+        for piece, some in self.dense_pieces():
+            total = (some * some).T @ r[piece, ...] + total
+        return total
+
+    def row_squares(self, v: Array) -> Array:
+        return array_namespace(self.matrix).concat([(some * some) @ v for _, some in self.dense_pieces()])
+
+    @cached_property
+    def row_norms_squared(self) -> Array:
+        if is_numpy_array(self.matrix):
+            return np.einsum("ij,ij->i", self.matrix, self.matrix)
+        xp = array_namespace(self.matrix)
+        return xp.concat([xp.sum(some * some, axis=1) for _, some in self.dense_pieces()])
+
+    def columns(self, chosen: Matrix) -> DenseDesign:
+        return DenseDesign(_take(self.matrix, chosen, axis=1))
+
+    def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
+        for piece in _pieces(self.shape[0]):
+            yield piece, self.matrix[piece, :]
+
+    def to_like(self, prototype: Array, name: str) -> DenseDesign:
+        return DenseDesign(to_like(self.matrix, prototype))
+
+    def to_float64(self) -> Matrix:
+        return to_numpy(self.matrix).astype(np.float64)
+
+    def arrays(self) -> tuple[Array, ...]:
+        return (self.matrix,)
+
+
+class SparseDesign(Design):
+    """A scipy.sparse CSR array with every entry stored once."""
+
+    def __init__(self, matrix: Any):
+        self.matrix = matrix
+        self.shape = matrix.shape
+        self._transposed = matrix.T
+
+    @property
+    def prototype(self) -> Array:
+        return np.zeros(0, dtype=self.matrix.dtype)
+
+    def image(self, v: Array) -> Array:
+        return self.matrix @ v
+
+    def adjoint(self, r: Array) -> Array:
+        return self._transposed @ r
+
+    def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
+        return gram(self.matrix if rows is None else self.matrix[rows], weights)
+
+    @cached_property
+    def _squared(self) -> Any:
+        """A∘A, which shares its indices with A."""
+        m = self.matrix
+        return scipy.sparse.csr_array((m.data * m.data, m.indices, m.indptr), shape=m.shape)
+
+    def column_squares(self, r: Array) -> Array:
+        return self._squared.T @ r
+
+    def row_squares(self, v: Array) -> Array:
+        return self._squared @ v
+
+    @cached_property
+    def row_norms_squared(self) -> Array:
+        return self._squared @ np.ones(self.shape[1], dtype=self.matrix.dtype)
+
+    def columns(self, chosen: Matrix) -> SparseDesign:
+        return SparseDesign(self.matrix[:, chosen])
+
+    def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
+        for piece in _pieces(self.shape[0]):
+            yield piece, self.matrix[piece].toarray()
+
+    def to_like(self, prototype: Array, name: str) -> SparseDesign:
+        if not is_numpy_array(prototype):
+            raise InputError(f"{name} is scipy.sparse, which works with NumPy vectors only; start from NumPy arrays")
+        return SparseDesign(self.matrix.astype(prototype.dtype))
+
+    def to_float64(self) -> Any:
+        return self.matrix.astype(np.float64)
+
+    def arrays(self) -> tuple[Array, ...]:
+        return self.matrix.data, self.matrix.indices, self.matrix.indptr
+
+
+def _pieces(rows: int) -> Iterator[slice]:
+    """The rows, a few at a time, so that no second design is held."""
+    for start in range(0, rows, _ROWS_AT_A_TIME):
+        yield slice(start, min(start + _ROWS_AT_A_TIME, rows))
+
+
+def _take(matrix: Array, chosen: Matrix, axis: int) -> Array:
+    xp = array_namespace(matrix)
+    return xp.take(matrix, xp.asarray(chosen, device=device(matrix)), axis=axis)
+
+
+def make_designs(X: Any, Y: Any) -> tuple[Design, Design]:
+    """The designs of both blocks, checked, in the wider of their dtypes; a Design is taken as it is."""
+    designs = make_design(X, "X"), make_design(Y, "Y")
+    rows = designs[0].shape[0]
+    if designs[1].shape[0] != rows:
+        raise InputError(f"X has {rows} rows and Y {designs[1].shape[0]}; they must describe the same samples")
+    prototypes = [design.prototype for design in designs]
+    if array_namespace(prototypes[0]) is not array_namespace(prototypes[1]):
+        raise InputError("X and Y must be of one array library; scipy.sparse goes with NumPy")
+    if dtype_name(prototypes[0]) == dtype_name(prototypes[1]):
+        return designs
+    wide = next(prototype for prototype in prototypes if dtype_name(prototype) == "float64")
+    return designs[0].to_like(wide, "X"), designs[1].to_like(wide, "Y")
+
+
+def make_design(matrix: Any, name: str) -> Design:
+    """A user's matrix as a design, checked."""
+    if isinstance(matrix, Design):
+        return matrix
+    if scipy.sparse.issparse(matrix):
+        design: Design = SparseDesign(_check_sparse(matrix, name))
+    else:
+        array = as_real(matrix, name)
+        if array.ndim != 2:
+            raise InputError(f"{name} has shape {tuple(array.shape)}; it must be a matrix, one row per sample")
+        require_finite(array, name)
+        design = DenseDesign(array)
+    if 0 in design.shape:
+        raise InputError(f"{name} has shape {tuple(design.shape)}; both blocks need a column, and a row")
+    return design
+
+
+def _check_sparse(matrix: Any, name: str) -> Any:
+    csr = scipy.sparse.csr_array(matrix)
+    if csr.dtype.kind not in "fiub":
+        raise InputError(f"{name} has dtype {csr.dtype}; give real numbers")
+    if csr.dtype not in (np.float32, np.float64):
+        csr = csr.astype(np.float64)
+    require_finite(csr.data, f"the stored values of {name}")
+    return merge_duplicates(csr)
+
+
+def merge_duplicates(csr: Any) -> Any:
+    """The same matrix with every entry stored once, since squares of its parts do not sum to its square."""
+    if csr.has_canonical_format:
+        return csr
+    csr = csr.copy()
+    csr.sum_duplicates()
+    return csr

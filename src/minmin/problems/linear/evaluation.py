@@ -1,0 +1,180 @@
+"""A linear model at one point: everything is a function of the margins, which are kept."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from array_api_compat import array_namespace
+
+from minmin.core.arrays import Array, array_eps, inner
+from minmin.core.rounding import RoundingScale, rounding_error
+from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
+from minmin.core.vectors import dot, norm
+from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.unboundedness import is_unbounded_along
+
+if TYPE_CHECKING:
+    from minmin.problems.linear.model import LinearModel
+
+
+@dataclass(frozen=True)
+class LinearYStepModel(YStepModel):
+    """The quadratic model after a step in y, with the step's image Y·dy and the model's residual there."""
+
+    image: Array
+    residual: Array
+
+
+class LinearSlice(SecondOrderSlice):
+    __slots__ = ("_model", "_x_penalty", "margins")
+
+    def __init__(self, x: Array, margins: Array, model: LinearModel):
+        super().__init__(x)
+        self.margins = margins
+        self._model = model
+        self._x_penalty: float | None = None
+
+    @property
+    def x_penalty(self) -> float:
+        if self._x_penalty is None:
+            self._x_penalty = self._model.x_part.penalty_value(self.x)
+        return self._x_penalty
+
+    def at(self, y: Array) -> LinearEvaluation:
+        return LinearEvaluation(self, y, self.margins + self._model.y_part.image(y), self._model)
+
+    def along(self, dx: Array) -> Direction:
+        return Direction(dx, (self._model.x_part.image(dx),))
+
+    def moved(self, direction: Direction, t: float) -> LinearSlice:
+        (image,) = direction.images
+        return LinearSlice(self.x + t * direction.dx, self.margins + t * image, self._model)
+
+
+class LinearEvaluation(SecondOrderEvaluation):
+    __slots__ = ("_hessian", "_residual", "_shared", "_slice", "_slope", "margins", "model")
+
+    def __init__(self, slice_: LinearSlice, y: Array, margins: Array, model: LinearModel, shared: Array | None = None):
+        super().__init__(slice_.x, y, model.tally)
+        self._slice = slice_
+        self.model = model
+        self.margins = margins
+        self._shared = model.loss.prepare(margins, model.target) if shared is None else shared
+        self._slope: Array | None = None
+        self._residual: Array | None = None
+        self._hessian: MarginHessian | None = None
+
+    @property
+    def slice(self) -> LinearSlice:
+        return self._slice
+
+    @property
+    def cache(self) -> tuple[Array, ...]:
+        """Xx, Xx + Yy, and what the loss has prepared of them."""
+        return self._slice.margins, self.margins, self._shared
+
+    @property
+    def gauge(self) -> Gauge | None:
+        return self.model.loss.gauge(self.model.y_part.penalty)
+
+    @property
+    def loss_slope(self) -> Array:
+        """The derivative of every sample's loss with respect to its margins."""
+        if self._slope is None:
+            self._slope = self.model.loss.slope(self.margins, self.model.target, self._shared)
+        return self._slope
+
+    @property
+    def residual(self) -> Array:
+        """The derivative of the weighted mean loss with respect to every margin."""
+        if self._residual is None:
+            weights = self.model.weights
+            self._residual = (weights if self.margins.ndim == 1 else weights[:, None]) * self.loss_slope
+        return self._residual
+
+    @property
+    def margin_hessian(self) -> MarginHessian:
+        """The second derivative of the weighted mean loss with respect to all margins."""
+        if self._hessian is None:
+            m = self.model
+            self._hessian = m.loss.hessian(self.margins, m.target, self._shared, m.weights)
+        return self._hessian
+
+    def _compute_rounding(self) -> RoundingScale:
+        """The fixed terms are |√w ℓ'| in units of sup ℓ'': what Xᵀ(w ℓ') sums may be large though the sum is small."""
+        fixed_terms = math.sqrt(inner(self.residual, self.loss_slope) / self.model.loss.max_curvature)
+        return RoundingScale(array_eps(self.x), norm(self.y), fixed_terms)
+
+    def _compute_value(self) -> float:
+        m = self.model
+        losses = m.loss.value(self.margins, m.target, self._shared)
+        return dot(m.weights, losses) + self._slice.x_penalty + m.y_part.penalty_value(self.y)
+
+    def _compute_grad_x(self) -> Array:
+        return self.model.x_part.gradient(self.residual, self.x)
+
+    def _compute_grad_y(self) -> Array:
+        return self.model.y_part.gradient(self.residual, self.y)
+
+    def hess_yy(self) -> Array:
+        self._tally.add("hess_yy")
+        return self.model.y_part.hessian(self.margin_hessian)
+
+    def hess_yy_product(self, dy: Array) -> Array:
+        y_part = self.model.y_part
+        return y_part.gradient(self.margin_hessian.times(y_part.image(dy)), dy)
+
+    def hess_yy_diagonal(self) -> Array:
+        return self.model.y_part.hessian_diagonal(self.margin_hessian)
+
+    def hess_xx_diagonal(self) -> Array:
+        return self.model.x_part.hessian_diagonal(self.margin_hessian)
+
+    def hess_yx(self, direction: Direction) -> Array:
+        (image,) = direction.images
+        return self.model.y_part.adjoint(self.margin_hessian.times(image))
+
+    def hess_product(self, direction: Direction, dy: Array) -> Array:
+        self._tally.add("hess_product")
+        (image,) = direction.images
+        change = self.model.y_part.image(dy)
+        change += image
+        product = self.model.x_part.adjoint(self.margin_hessian.times(change))
+        product += self.model.x_part.penalty.alpha * direction.dx
+        return product
+
+    def model_after(self, dy: Array) -> LinearYStepModel:
+        self._tally.add("grad_x")
+        image = self.model.y_part.image(dy)
+        residual = self.residual + self.margin_hessian.times(image)
+        return LinearYStepModel(dy, self.model.x_part.gradient(residual, self.x), image, residual)
+
+    def slope(self, direction: Direction, dy: Array) -> float:
+        (image,) = direction.images
+        in_x = inner(self.residual, image) + self.model.x_part.penalty.product(self.x, direction.dx)
+        return in_x + dot(self.grad_y, dy)
+
+    def model_distance(self, direction: Direction, dy: Array) -> float:
+        return self.model.loss.distance(direction.images[0] + self.model.y_part.image(dy))
+
+    def value_noise(self) -> float:
+        """What an error in the margins of eps times their parts makes of f."""
+        xp = array_namespace(self.margins)
+        in_x = self._slice.margins
+        error = rounding_error(array_eps(self.x), xp.abs(in_x) + xp.abs(self.margins - in_x))
+        return inner(xp.abs(self.residual), error) + inner(self.margin_hessian.diagonal * error, error)
+
+    def with_surrogate_curvature(self) -> LinearEvaluation | None:
+        m = self.model
+        surrogate = m.loss.surrogate_hessian(self.margins, m.target, self.loss_slope, m.weights, self.margin_hessian)
+        if surrogate is None:
+            return None
+        twin = copy(self)
+        twin._hessian = surrogate
+        return twin
+
+    def is_unbounded_along(self, step: tuple[Direction, Array] | None = None, *, in_y_alone: bool = False) -> bool:
+        return is_unbounded_along(self, step, in_y_alone=in_y_alone)

@@ -1,0 +1,140 @@
+"""GLM and Softmax: the linear models that users build."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minmin.core.arrays import Array, as_real, require_finite, to_numpy
+from minmin.core.constants import Constants
+from minmin.errors import InputError, as_count, near_names
+from minmin.problems.linear.losses import LOSSES, Loss
+from minmin.problems.linear.model import LinearModel
+from minmin.problems.linear.softmax import SoftmaxLoss
+
+
+class GLM(LinearModel):
+    """f(x, y) = weighted mean of ℓ(Xx + Yy, target) + ½ Σ_j alpha_x[j] x_j² + ½ Σ_k alpha_y[k] y_k².
+
+    n rows; X is (n, d_x), Y is (n, d_y), margins and targets have shape (n,). When x is fixed its
+    margins Xx are kept, so an inner step costs products with Y alone.
+
+    Parameters
+    ----------
+    X, Y : arrays, scipy.sparse of any format, or minmin.problems.Design
+        The design of the expensive and of the cheap block.
+    target : array of shape (n,)
+        logistic: labels in {-1, 1} or {0, 1}; squared: real; poisson: counts, or any numbers >= 0.
+    loss : {"logistic", "squared", "poisson"} or minmin.problems.Loss
+        squared is ½(margin - target)²; poisson is exp(margin) - target·margin; an object is a loss of your own.
+    alpha_x, alpha_y : float, or array with one per column
+        The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)); a number is that of every column of its block.
+        There is no intercept: append a column of ones to Y, with the penalty 0 or another. Methods that need strong
+        convexity refuse 0.
+    sample_weight : array of shape (n,), optional
+        Not negative; normalised to sum to one.
+    constants : Constants, optional
+        Where not given, proved ones are computed when first asked for: mu are the penalties, L are
+        eigenvalue bounds of the designs, with the coupling of the blocks traded for the fewest calls. The
+        Poisson loss has no global L: give constants that hold where a run goes.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        Y: Any,
+        target: Any,
+        loss: str | Loss = "logistic",
+        *,
+        alpha_x: Any,
+        alpha_y: Any,
+        sample_weight: Any = None,
+        constants: Constants | None = None,
+    ):
+        penalties = {"alpha_x": alpha_x, "alpha_y": alpha_y}
+        super().__init__(X, Y, _find_loss(loss), target, **penalties, sample_weight=sample_weight, constants=constants)
+
+
+def _find_loss(loss: Any) -> Loss:
+    if isinstance(loss, Loss):
+        return loss
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise InputError(f"unknown loss {loss!r}: {near_names(loss, LOSSES)} Or give a minmin.problems.Loss.")
+    return LOSSES[loss]
+
+
+class Softmax(LinearModel):
+    """f(x, y) = weighted mean of log Σ_k exp(m_ik) - m_i,target(i) + ½ Σ_jk alpha_x[j] A_jk² + ½ Σ_jk alpha_y[j] B_jk².
+
+    The margins of n samples and K classes are m = XA + YB. x is A, of shape (d, K), one row after the other in one
+    vector, and y likewise is B; ``r.x.reshape(-1, K)`` is A. When x is fixed its margins XA are kept, so an inner step
+    costs products with Y alone.
+
+    f does not change where one number is added to all K coefficients of a column without a penalty. Every start is
+    shifted so that such coefficients sum to zero over the classes, and no step changes that; so they do in the answer,
+    as those of penalised columns do at the minimum.
+
+    Parameters
+    ----------
+    X, Y : arrays, scipy.sparse of any format, or minmin.problems.Design
+        The design of the expensive and of the cheap block.
+    target : array of shape (n,)
+        Classes: whole numbers from 0 to K - 1.
+    classes : int, optional
+        K, at least 2; one more than the largest target where not given.
+    alpha_x, alpha_y : float, or array with one per column
+        The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)); a number is that of every column of its block.
+        There is no intercept: append a column of ones to Y, with the penalty 0 or another. Methods that need strong
+        convexity refuse 0.
+    sample_weight : array of shape (n,), optional
+        Not negative; normalised to sum to one.
+    constants : Constants, optional
+        Where not given, proved ones are computed when first asked for.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        Y: Any,
+        target: Any,
+        classes: int | None = None,
+        *,
+        alpha_x: Any,
+        alpha_y: Any,
+        sample_weight: Any = None,
+        constants: Constants | None = None,
+    ):
+        labels = _check_labels(target, classes)
+        count = int(labels.max(initial=0.0)) + 1 if classes is None else int(classes)
+        if count < 2:
+            raise InputError(f"{count} class is too few; give classes=2 or more where other classes are possible")
+        penalties = {"alpha_x": alpha_x, "alpha_y": alpha_y}
+        super().__init__(
+            X, Y, SoftmaxLoss(count), labels, **penalties, sample_weight=sample_weight, constants=constants
+        )
+
+    @property
+    def classes(self) -> int:
+        """K."""
+        return self.loss.outputs
+
+
+def _check_labels(target: Any, classes: int | None) -> Array:
+    """The targets as NumPy's numbers, all of them whole and within range."""
+    labels = to_numpy(as_real(target, "target"))
+    require_finite(labels, "target")
+    if classes is None and labels.size and labels.max() >= labels.size:
+        raise InputError(
+            f"target holds {labels.max():g} among {labels.size} samples, so some class has none; number the classes "
+            "from 0 on, or give classes="
+        )
+    most = math.inf if classes is None else as_count(classes, "classes") - 1
+    wrong = np.argwhere((labels < 0) | (labels > most) | (labels != np.floor(labels)))
+    if wrong.size:
+        index = tuple(wrong[0].tolist())
+        known = "0, 1, 2, ..." if classes is None else f"0 to {most}"
+        place = ", ".join(map(str, index))
+        raise InputError(f"target[{place}] = {labels[index]:g}: give classes as whole numbers, {known}")
+    return labels

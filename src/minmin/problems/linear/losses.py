@@ -1,0 +1,214 @@
+"""Losses of a linear model as functions of the margins, safe for margins of any size."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from minmin.core.arrays import Array, largest, to_like, to_numpy
+from minmin.core.second_order import Gauge
+from minmin.errors import InputError
+from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
+from minmin.problems.linear.penalties import Penalty
+
+
+class Loss(ABC):
+    """A convex loss ℓ(margin, target) of every sample.
+
+    Margins have the shape (n,), or (n, K) where a sample has K outputs. A loss of one margin per sample says its value
+    and two derivatives, entry by entry; the rest has defaults that are safe for every convex loss. A bound by duality
+    needs :attr:`conjugate_radius`; a proof that f has no minimum needs :meth:`rises` and :meth:`falls`.
+
+    Attributes
+    ----------
+    name : str
+    outputs : int
+        The number of margins per sample.
+    max_curvature, min_curvature : float
+        sup and inf of ℓ''; infinite and zero where nothing is known.
+    conjugate_radius : float
+        ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² holds for s = ℓ'(m) + ℓ''(m)·u and every |u| up to this; 0 where not known.
+    """
+
+    name: str = "custom"
+    outputs: int = 1
+    max_curvature: float = math.inf
+    min_curvature: float = 0.0
+    conjugate_radius: float = 0.0
+
+    def check_target(self, target: Array) -> Array:
+        """The target as the formulas want it, or an error that says which entry is out of range."""
+        return target
+
+    def prepare(self, margins: Array, target: Array) -> Array:
+        """What value and derivatives share, computed once; they take it as ``shared``."""
+        return margins
+
+    @abstractmethod
+    def value(self, margins: Array, target: Array, shared: Array) -> Array:
+        """ℓ of every sample."""
+
+    @abstractmethod
+    def slope(self, margins: Array, target: Array, shared: Array) -> Array:
+        """ℓ' of every margin."""
+
+    @abstractmethod
+    def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
+        """ℓ'' of every margin."""
+
+    def hessian(self, margins: Array, target: Array, shared: Array, weights: Array) -> MarginHessian:
+        """The second derivative of the weighted mean loss."""
+        return DiagonalHessian(weights * self.curvature(margins, target, shared))
+
+    def surrogate_hessian(
+        self, margins: Array, target: Array, slope: Array, weights: Array, near: MarginHessian
+    ) -> MarginHessian | None:
+        """That of parabolas whose slopes are right here and at the margins zero, which does not vanish far away.
+
+        None where ``near``, the second derivative itself, never vanishes. For the logistic loss the parabola lies above
+        it (Jaakkola and Jordan, 2000), so a step never raises f.
+        """
+        if self.min_curvature > 0.0:
+            return None
+        xp = array_namespace(margins)
+        zero = xp.zeros_like(margins)
+        change = slope - self.slope(zero, target, self.prepare(zero, target))
+        far = xp.abs(margins) > 1.0
+        chord = weights * change / xp.where(far, margins, xp.ones_like(zero))
+        return DiagonalHessian(xp.where(far, xp.maximum(near.diagonal, chord), near.diagonal))
+
+    def is_in_dual_domain(self, change: Array, near: MarginHessian) -> bool:
+        """Whether ℓ(m) + ℓ*(s) - <m, s> <= <u, ℓ''u> for every sample, s = ℓ' + ℓ''u and u the change."""
+        return largest(change) <= self.conjugate_radius
+
+    def distance(self, change: Array) -> float:
+        """How far a change of all margins leads; over one unit the second derivative changes by a factor e at most.
+
+        By default the largest change of a margin, which is right where the third derivative is at most the second in
+        size; zero for a quadratic loss.
+        """
+        return 0.0 if math.isinf(self.conjugate_radius) else largest(change)
+
+    def rises(self, change: Array, target: Array, slack: Array) -> bool:
+        """Whether some sample's loss rises in the end as margins keep changing like this.
+
+        Changes of at most ``slack`` count as none.
+        """
+        return True
+
+    def falls(self, change: Array, target: Array, slack: Array) -> bool:
+        """Whether some sample's loss keeps falling, where none rises."""
+        return False
+
+    def gauge(self, penalty: Penalty) -> Gauge | None:
+        """Directions along which no loss changes, among the coefficients of columns with these penalties."""
+        return None
+
+
+class Logistic(Loss):
+    """log(1 + exp(-t·m)), t in {-1, 1}; shared is exp(-|m|), which never overflows.
+
+    With p = |ℓ'|, q = |s|: ℓ + ℓ* - m·s = KL(q, p) <= χ²(q, p) = ℓ''·u².
+    """
+
+    name = "logistic"
+    max_curvature = 0.25
+    conjugate_radius = 1.0
+
+    def check_target(self, target: Array) -> Array:
+        values = to_numpy(target)
+        found = set(np.unique(values).tolist())
+        if found <= {-1.0, 1.0}:
+            return target
+        if found <= {0.0, 1.0}:
+            return to_like(2.0 * values - 1.0, target)
+        wrong = int(np.flatnonzero(~np.isin(values, [-1.0, 0.0, 1.0]) | (values == 0.0))[0])
+        raise InputError(
+            f"target[{wrong}] = {values[wrong]:g}: the logistic loss takes labels in {{-1, 1}} or {{0, 1}}"
+        )
+
+    def prepare(self, margins: Array, target: Array) -> Array:
+        xp = array_namespace(margins)
+        return xp.exp(-xp.abs(margins))
+
+    def value(self, margins: Array, target: Array, shared: Array) -> Array:
+        xp = array_namespace(margins)
+        return xp.maximum(-target * margins, xp.zeros_like(margins)) + xp.log1p(shared)
+
+    def slope(self, margins: Array, target: Array, shared: Array) -> Array:
+        xp = array_namespace(margins)
+        wrong_side = xp.where(target * margins > 0, shared, xp.ones_like(shared))
+        return -target * wrong_side / (1.0 + shared)
+
+    def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
+        return shared / ((1.0 + shared) * (1.0 + shared))
+
+    def rises(self, change: Array, target: Array, slack: Array) -> bool:
+        return not bool(array_namespace(change).all(target * change >= -slack))
+
+    def falls(self, change: Array, target: Array, slack: Array) -> bool:
+        return bool(array_namespace(change).any(target * change > slack))
+
+
+class Squared(Loss):
+    """½(m - t)²; shared is m - t."""
+
+    name = "squared"
+    max_curvature = 1.0
+    min_curvature = 1.0
+    conjugate_radius = math.inf
+
+    def prepare(self, margins: Array, target: Array) -> Array:
+        return margins - target
+
+    def value(self, margins: Array, target: Array, shared: Array) -> Array:
+        return 0.5 * shared * shared
+
+    def slope(self, margins: Array, target: Array, shared: Array) -> Array:
+        return shared
+
+    def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
+        return array_namespace(shared).ones_like(shared)
+
+
+class Poisson(Loss):
+    """exp(m) - t·m, t >= 0; shared is exp(m). Its curvature has no bound, so there is no global L.
+
+    ℓ + ℓ* - m·s = exp(m)·((1 + u)·log(1 + u) - u) <= ℓ''·u².
+    """
+
+    name = "poisson"
+    conjugate_radius = 1.0
+
+    def check_target(self, target: Array) -> Array:
+        values = to_numpy(target)
+        if (values < 0).any():
+            wrong = int(np.flatnonzero(values < 0)[0])
+            raise InputError(f"target[{wrong}] = {values[wrong]:g}: the Poisson loss takes counts >= 0")
+        return target
+
+    def prepare(self, margins: Array, target: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return array_namespace(margins).exp(margins)
+
+    def value(self, margins: Array, target: Array, shared: Array) -> Array:
+        return shared - target * margins
+
+    def slope(self, margins: Array, target: Array, shared: Array) -> Array:
+        return shared - target
+
+    def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
+        return shared
+
+    def rises(self, change: Array, target: Array, slack: Array) -> bool:
+        xp = array_namespace(change)
+        return not bool(xp.all((change <= slack) & ((xp.abs(change) <= slack) | (target == 0))))
+
+    def falls(self, change: Array, target: Array, slack: Array) -> bool:
+        return bool(array_namespace(change).any(change < -slack))
+
+
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Logistic(), Squared(), Poisson())}

@@ -1,0 +1,43 @@
+"""The second derivative of a weighted mean loss with respect to all margins, as far as Newton's method needs it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from minmin.core.arrays import Array
+from minmin.problems.linear.designs import Design
+
+
+class MarginHessian(ABC):
+    """A symmetric positive semidefinite operator on margins.
+
+    Attributes
+    ----------
+    diagonal : array
+        Of the shape of the margins.
+    """
+
+    __slots__ = ("diagonal",)
+
+    def __init__(self, diagonal: Array):
+        self.diagonal = diagonal
+
+    @abstractmethod
+    def times(self, change: Array) -> Array:
+        """Its product with a change of all margins."""
+
+    @abstractmethod
+    def gram(self, design: Design) -> Array:
+        """AᵀhA as a dense matrix, h this operator and A the design of a block."""
+
+
+class DiagonalHessian(MarginHessian):
+    """One margin per sample: a diagonal matrix."""
+
+    __slots__ = ()
+
+    def times(self, change: Array) -> Array:
+        return self.diagonal * change
+
+    def gram(self, design: Design) -> Array:
+        return design.gram(self.diagonal)

@@ -1,0 +1,155 @@
+"""The design of one block with the penalty on its coefficients; its products are counted."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cached_property
+
+from array_api_compat import array_namespace
+
+from minmin.core.arrays import Array, identity, reshape
+from minmin.core.counting import UNCOUNTED, Tally
+from minmin.core.vectors import dot
+from minmin.problems.linear.designs import Design
+from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.penalties import Penalty
+
+
+class PenalizedDesign:
+    """One block of a linear model: margins A·v and the penalty ½ Σ alpha_j v_j².
+
+    Coefficients are one vector of length d·K, the K coefficients of a column beside each other; margins are (n,), or
+    (n, K) where the loss has K > 1 outputs.
+
+    Parameters
+    ----------
+    design : Design
+    penalty : Penalty
+        Of every coefficient.
+    outputs : int
+        K.
+    """
+
+    def __init__(self, design: Design, penalty: Penalty, outputs: int):
+        self.design = design
+        self.penalty = penalty
+        self.outputs = outputs
+        self._tally: Tally = UNCOUNTED
+        self._kind = "passes"
+        self._derived = _Derived(design, penalty, outputs)
+
+    @property
+    def size(self) -> int:
+        """The number of coefficients."""
+        return self.outputs * self.design.shape[1]
+
+    def counted(self, tally: Tally, kind: str) -> PenalizedDesign:
+        """The same, which reports every product with the design as this kind."""
+        twin = copy(self)
+        twin._tally, twin._kind = tally, kind
+        return twin
+
+    def with_penalty(self, penalty: Penalty) -> PenalizedDesign:
+        """The same design under another penalty."""
+        return PenalizedDesign(self.design, penalty, self.outputs).counted(self._tally, self._kind)
+
+    def to_like(self, prototype: Array, name: str) -> PenalizedDesign:
+        """The same in the library, dtype and device of ``prototype``."""
+        design, penalty = self.design.to_like(prototype, name), self.penalty.to_like(prototype)
+        return PenalizedDesign(design, penalty, self.outputs).counted(self._tally, self._kind)
+
+    def image(self, v: Array) -> Array:
+        """The margins A·v."""
+        self._tally.add(self._kind)
+        return self.design.image(self._table(v))
+
+    def adjoint(self, r: Array) -> Array:
+        """Aᵀ·r, as coefficients."""
+        self._tally.add(self._kind)
+        return self._vector(self.design.adjoint(r))
+
+    def gradient(self, residual: Array, v: Array) -> Array:
+        """Aᵀ·residual and the penalty's gradient at v."""
+        return self.adjoint(residual) + self.penalty.alpha * v
+
+    def penalty_value(self, v: Array) -> float:
+        return 0.5 * self.penalty.product(v, v)
+
+    def hessian(self, of_margins: MarginHessian) -> Array:
+        """AᵀhA + diag(alpha), dense."""
+        gram = of_margins.gram(self.design)
+        return gram + self.penalty.alpha * identity(self.size, gram)
+
+    def hessian_diagonal(self, of_margins: MarginHessian) -> Array:
+        self._tally.add(self._kind)
+        return self._vector(self.design.column_squares(of_margins.diagonal)) + self.penalty.alpha
+
+    def term_sizes(self, r: Array) -> Array:
+        """√Σ_i r_i² A_ij² of every coefficient: the size of the terms that Aᵀr sums."""
+        self._tally.add(self._kind)
+        return self._vector(self.design.column_squares(r * r)) ** 0.5
+
+    def column_sizes(self, weights: Array) -> Array:
+        """√Σ_i w_i A_ij² of every coefficient."""
+        self._tally.add(self._kind)
+        return self._repeat(self.design.column_squares(weights)) ** 0.5
+
+    def row_squares(self, v: Array) -> Array:
+        """Σ_j A_ij² v_j² of every margin."""
+        self._tally.add(self._kind)
+        return self.design.row_squares(self._table(v * v))
+
+    def row_norms_squared(self) -> Array:
+        """|A_i|² of every row; a product that is done once, and counted once per run."""
+        self._tally.add_setup(self._kind.replace("passes", "row_norms"), self._kind)
+        return self.design.row_norms_squared
+
+    def row_norms_over_penalty(self) -> Array:
+        """Σ_j A_ij²/alpha_j over the penalised columns of every row, for penalties by column; counted likewise."""
+        self._tally.add_setup(self._kind.replace("passes", "row_norms_over_penalty"), self._kind)
+        return self._derived.row_norms_over_penalty
+
+    def free_coefficients(self) -> tuple[Array, Design]:
+        """The places of the unpenalised coefficients, for penalties by column, and the design of their columns."""
+        return self._derived.free_coefficients
+
+    def column_penalty(self) -> float | Array:
+        """The penalty as a user gives it: one number, or one per column."""
+        alpha = self.penalty.alpha
+        return alpha if isinstance(alpha, float) else self._per_column(alpha)
+
+    def _table(self, v: Array) -> Array:
+        return v if self.outputs == 1 else reshape(v, (-1, self.outputs))
+
+    def _vector(self, table: Array) -> Array:
+        return table if self.outputs == 1 else reshape(table, (-1,))
+
+    def _per_column(self, v: Array) -> Array:
+        return v if self.outputs == 1 else self._table(v)[:, 0]
+
+    def _repeat(self, per_column: Array) -> Array:
+        if self.outputs == 1:
+            return per_column
+        xp = array_namespace(per_column)
+        return xp.reshape(xp.broadcast_to(per_column[:, None], (per_column.shape[0], self.outputs)), (-1,))
+
+
+class _Derived:
+    """What depends on design and penalty alone; computed when first asked for, shared by counted copies."""
+
+    def __init__(self, design: Design, penalty: Penalty, outputs: int):
+        self._design, self._penalty, self._outputs = design, penalty, outputs
+
+    @cached_property
+    def row_norms_over_penalty(self) -> Array:
+        return self._design.row_squares(self._penalty.inverse()[:: self._outputs])
+
+    @cached_property
+    def free_coefficients(self) -> tuple[Array, Design]:
+        places = self._penalty.free_columns()
+        return places, self._design.columns(places[:: self._outputs] // self._outputs)
+
+
+def inner_of_rows(weights: Array, rows: Array) -> float:
+    """Σ_i weights_i·rows_i, for weights of every margin and numbers of every row."""
+    return dot(weights if weights.ndim == 1 else array_namespace(weights).sum(weights, axis=1), rows)

@@ -1,0 +1,102 @@
+"""Penalties on the coefficients of a block: one number for all its columns, or one for every column."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from minmin.core.arrays import Array, as_real, require_finite, to_like, to_numpy
+from minmin.core.vectors import dot, norm
+from minmin.errors import InputError, as_number
+
+
+class Penalty:
+    """½ Σ alpha_j v_j².
+
+    Attributes
+    ----------
+    alpha : float or array
+        Of all columns, or of every one where they differ.
+    least, most : float
+        Over the columns.
+    """
+
+    __slots__ = ("_penalised", "alpha", "least", "most")
+
+    def __init__(self, alpha: float | Array):
+        self.alpha = alpha
+        values = np.asarray(alpha) if isinstance(alpha, float) else to_numpy(alpha)
+        self.least, self.most = float(values.min()), float(values.max())
+        self._penalised: Array = None if isinstance(alpha, float) else alpha > 0
+
+    @property
+    def is_one_number(self) -> bool:
+        return isinstance(self.alpha, float)
+
+    @property
+    def covers_all(self) -> bool:
+        """Whether every column is penalised."""
+        return self.least > 0.0
+
+    def product(self, a: Array, b: Array) -> float:
+        """Σ alpha_j a_j b_j."""
+        return self.alpha * dot(a, b) if self.is_one_number else dot(self.alpha * a, b)
+
+    def dual_norm(self, gradient: Array) -> float:
+        """√Σ g_j²/alpha_j over the penalised columns."""
+        if self.is_one_number:
+            return norm(gradient) / math.sqrt(self.alpha) if self.alpha > 0.0 else 0.0
+        return norm(gradient * self.inverse() ** 0.5)
+
+    def inverse(self) -> Array:
+        """1/alpha_j of every column; zero of one that is not penalised. For penalties by columns only."""
+        xp = array_namespace(self.alpha)
+        safe = xp.where(self._penalised, self.alpha, xp.ones_like(self.alpha))
+        return xp.astype(self._penalised, safe.dtype) / safe
+
+    def free_part(self, v: Array) -> Array:
+        """v with zeros for the penalised columns."""
+        if self.is_one_number:
+            return 0.0 * v if self.alpha > 0.0 else v
+        return array_namespace(v).where(self._penalised, 0.0 * v, v)
+
+    def repeated(self, times: int) -> Penalty:
+        """The penalty of a block in which every column has so many coefficients."""
+        if isinstance(self.alpha, float) or times == 1:
+            return self
+        xp = array_namespace(self.alpha)
+        return Penalty(xp.reshape(xp.broadcast_to(self.alpha[:, None], (self.alpha.shape[0], times)), (-1,)))
+
+    def free_columns(self) -> np.ndarray[Any, Any]:
+        """Where the unpenalised columns are, of penalties by columns."""
+        return np.flatnonzero(to_numpy(self.alpha) == 0.0)
+
+    def to_like(self, prototype: Array) -> Penalty:
+        """The same in the library, dtype and device of ``prototype``."""
+        return self if self.is_one_number else Penalty(to_like(self.alpha, prototype))
+
+
+def make_penalty(alpha: Any, name: str, columns: int, prototype: Array) -> Penalty:
+    """A user's penalty of a block with so many columns: a number, or an array with one per column.
+
+    Where all are equal it is one number, which is a little cheaper.
+    """
+    if getattr(alpha, "ndim", 0) == 0 and not isinstance(alpha, list | tuple):
+        number = as_number(alpha, name)
+        if not 0.0 <= number < math.inf:
+            raise InputError(f"{name} = {number} must be finite and not negative")
+        return Penalty(number)
+    array = to_like(as_real(alpha, name, prototype), prototype)
+    if array.shape != (columns,):
+        raise InputError(
+            f"{name} has shape {tuple(array.shape)}; give one number, or one for each of {columns} columns"
+        )
+    require_finite(array, name)
+    values = to_numpy(array)
+    if (values < 0).any():
+        wrong = int(np.flatnonzero(values < 0)[0])
+        raise InputError(f"{name}[{wrong}] = {values[wrong]:g} must not be negative")
+    return Penalty(float(values[0]) if (values == values[0]).all() else array)

@@ -1,0 +1,314 @@
+"""Sum: a weighted sum of problems that share x, each with a y of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any, Self
+
+from minmin.core.arrays import Array
+from minmin.core.constants import Constants
+from minmin.core.counting import Tally
+from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type
+from minmin.core.rounding import RoundingScale
+from minmin.core.second_order import (
+    Direction,
+    SecondOrderEvaluation,
+    SecondOrderProblem,
+    SecondOrderSlice,
+    YStepModel,
+)
+from minmin.core.vectors import Blocks, Vector
+from minmin.errors import InputError, as_number
+
+JOINTLY_EXPENSIVE = 100.0
+"""A joint ∇ₓ takes all terms, or a round of communication; it is taken to cost so many times a term's own ∇ᵧ."""
+
+_COUNTED_JOINTLY = {"grad_x": None, "value": None, "hess_product": None}
+_COUNTED_BY_TERMS = {"grad_y": None}
+
+
+class Sum(Problem):
+    """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i).
+
+    y is separable: for a fixed x every term is minimised over its own y_i, so a method may treat
+    the terms one by one (Section 5 of the paper: the terms are clients, x is shared). The inner
+    product on y is weighted by the w_i; in it the gradient's part i is ∇f_i itself, and the
+    constants in y are those of the worst term.
+
+    One joint ∇ₓ (a round of communication) counts as one ``grad_x``; every term's own gradient in
+    y counts as one ``grad_y``, since the terms stop separately.
+
+    Parameters
+    ----------
+    terms : sequence of Problem
+        All with the same d_x.
+    weights : sequence of float, optional
+        Positive; equal weights that sum to one where not given.
+    constants : Constants, optional
+        Of the sum; where not given, the weighted mean of the terms' in x, and the worst in y.
+    """
+
+    def __new__(cls, terms: Any = (), *args: Any, **kwargs: Any) -> Sum:
+        """A sum of second-order problems is one itself."""
+        second_order = isinstance(terms, Sequence) and all(isinstance(term, SecondOrderProblem) for term in terms)
+        return super().__new__(SecondOrderSum if cls is Sum and second_order else cls)
+
+    def __init__(
+        self,
+        terms: Sequence[Problem],
+        weights: Sequence[float] | None = None,
+        constants: Constants | None = None,
+    ):
+        self.terms = _check_terms(terms)
+        self.part_weights = _check_weights(weights, len(self.terms))
+        self.part_sizes = tuple(term.d_y for term in self.terms)
+        self.d_x, self.d_y = self.terms[0].d_x, sum(self.part_sizes)
+        for i, term in enumerate(self.terms):
+            if term.d_x != self.d_x:
+                raise InputError(f"term {i} has d_x = {term.d_x}, the first has {self.d_x}; x is shared")
+        self.has_value = all(term.has_value for term in self.terms)
+        self.has_y_hessian = all(term.has_y_hessian for term in self.terms)
+        self._given = require_constants_type(constants)
+        self._combined = _CombinedConstants(self.terms, self.part_weights)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weights of the terms."""
+        return self.part_weights
+
+    @property
+    def constants(self) -> Constants | None:
+        return self._combined.constants if self._given is None else self._given
+
+    @property
+    def prototype(self) -> Array:
+        return self.terms[0].prototype
+
+    def counted(self, tally: Tally) -> Self:
+        twin = super().counted(tally.renamed(_COUNTED_BY_TERMS))
+        term_tally = tally.renamed(_COUNTED_JOINTLY)
+        twin.terms = tuple(term.counted(term_tally) for term in self.terms)
+        return twin
+
+    def to_like(self, prototype: Array) -> Sum:
+        twin = Sum([term.to_like(prototype) for term in self.terms], self.weights, self._given)
+        twin._combined = self._combined  # of the data as they were given
+        return twin
+
+    def project_start(self, x: Vector, y: Blocks) -> tuple[Vector, Blocks]:
+        parts = [term.project_start(x, part)[1] for term, part in zip(self.terms, y, strict=True)]
+        return x, Blocks(parts, self.weights)
+
+    def identity(self) -> Iterable[Any]:
+        own = [self.d_x, self.d_y, repr(self._given), *self.weights]
+        return [*own, *(part for term in self.terms for part in term.identity())]
+
+    def fix(self, x: Vector) -> Slice:
+        return _SumSlice(x, self)
+
+
+class SecondOrderSum(Sum, SecondOrderProblem):
+    """A sum of second-order problems."""
+
+    @property
+    def flat_gradient_proves_unbounded(self) -> bool:  # type: ignore[override]
+        return all(term.flat_gradient_proves_unbounded for term in self.terms)  # type: ignore[attr-defined]
+
+    def fix(self, x: Vector) -> _SecondOrderSumSlice:
+        return _SecondOrderSumSlice(x, self)
+
+
+class _CombinedConstants:
+    """The constants of a sum, computed when first asked for; copies of the sum share them."""
+
+    def __init__(self, terms: Sequence[Problem], weights: Sequence[float]):
+        self._terms, self._weights = terms, weights
+
+    @cached_property
+    def constants(self) -> Constants | None:
+        return combine_constants(self._weights, [term.constants_for(JOINTLY_EXPENSIVE) for term in self._terms])
+
+
+def combine_constants(weights: Sequence[float], found: Sequence[Constants | None]) -> Constants | None:
+    """Of a sum, from those of its terms: the weighted means in x, the worst in y; None where one is unknown."""
+    known = [c for c in found if c is not None]
+    if len(known) < len(found):
+        return None
+    return Constants(
+        L_x=sum(w * c.L_x for w, c in zip(weights, known, strict=True)),
+        L_y=max(c.L_y for c in known),
+        mu_x=sum(w * c.mu_x for w, c in zip(weights, known, strict=True)),
+        mu_y=min(c.mu_y for c in known),
+        source=max((c.source for c in known), key=["proved", "given", "estimated"].index),
+    )
+
+
+def _check_terms(terms: Any) -> tuple[Problem, ...]:
+    if not isinstance(terms, Sequence):
+        raise InputError(f"the terms of a Sum must be a list or another sequence of problems, got {terms!r}")
+    checked = tuple(terms)
+    if not checked:
+        raise InputError("a Sum needs at least one term")
+    for i, term in enumerate(checked):
+        if not isinstance(term, Problem) or isinstance(term, Sum):
+            raise InputError(f"term {i} is a {type(term).__name__}; the terms must be problems, but not Sums")
+    return checked
+
+
+def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
+    if weights is None:
+        return (1.0 / count,) * count
+    if not hasattr(weights, "__iter__"):
+        raise InputError(f"weights must be a sequence, one per term, got {weights!r}")
+    checked = tuple(as_number(w, f"weight {i}") for i, w in enumerate(weights))
+    if len(checked) != count:
+        raise InputError(f"{len(checked)} weights for {count} terms; give one weight per term")
+    for i, w in enumerate(checked):
+        if not 0.0 < w < float("inf"):
+            raise InputError(f"weight {i} is {w}; weights must be positive and finite")
+    return checked
+
+
+class _SumSlice(Slice):
+    __slots__ = ("_parts", "_sum")
+
+    def __init__(self, x: Vector, problem: Sum):
+        super().__init__(x)
+        self._sum = problem
+        self._parts: tuple[Any, ...] = tuple(term.fix(x) for term in problem.terms)
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        return self._parts
+
+    def at(self, y: Blocks) -> Any:
+        return self.join([part.at(y_i) for part, y_i in zip(self._parts, y, strict=True)])
+
+    def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
+        return _SumEvaluation(self, evaluations, self._sum)
+
+
+class _SecondOrderSumSlice(_SumSlice, SecondOrderSlice):
+    __slots__ = ()
+
+    def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
+        return _SecondOrderSumEvaluation(self, evaluations, self._sum)
+
+    def along(self, dx: Vector) -> Direction:
+        return Direction(dx, tuple(part.along(dx).images for part in self._parts))
+
+    def moved(self, direction: Direction, t: float) -> _SecondOrderSumSlice:
+        new = copy(self)
+        new.x = self.x + t * direction.dx
+        pairs = zip(self._parts, _split(direction), strict=True)
+        new._parts = tuple(part.moved(own, t) for part, own in pairs)
+        return new
+
+
+def _split(direction: Direction) -> list[Direction]:
+    """The direction as every term sees it."""
+    return [Direction(direction.dx, images) for images in direction.images]
+
+
+class _SumEvaluation(Evaluation):
+    __slots__ = ("_evaluations", "_slice", "_weights")
+
+    def __init__(self, slice_: _SumSlice, evaluations: Sequence[Any], problem: Sum):
+        super().__init__(slice_.x, Blocks([e.y for e in evaluations], problem.weights), problem.tally)
+        self._slice = slice_
+        self._evaluations = evaluations
+        self._weights = problem.weights
+
+    def _compute_rounding(self) -> RoundingScale:
+        scales = [e.rounding for e in self._evaluations]
+        y_norm, fixed_terms = (
+            math.sqrt(sum(w * size * size for w, size in zip(self._weights, sizes, strict=True)))
+            for sizes in ([s.y_norm for s in scales], [s.fixed_terms for s in scales])
+        )
+        return RoundingScale(max(s.eps for s in scales), y_norm, fixed_terms)
+
+    def _compute_value(self) -> float:
+        return self._total([e.value for e in self._evaluations])
+
+    def _compute_grad_x(self) -> Vector:
+        return self._total([e.grad_x for e in self._evaluations])
+
+    def _compute_grad_y(self) -> Blocks:
+        """Part i is ∇f_i(x, y_i): the gradient in the weighted inner product."""
+        return Blocks([e.grad_y for e in self._evaluations], self._weights)
+
+    def _total(self, found: Sequence[Any]) -> Any:
+        """The weighted sum of what the terms found."""
+        total = self._weights[0] * found[0]
+        for w, one in zip(self._weights[1:], found[1:], strict=True):
+            total = total + w * one
+        return total
+
+
+class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
+    __slots__ = ()
+
+    @property
+    def slice(self) -> _SecondOrderSumSlice:
+        assert isinstance(self._slice, _SecondOrderSumSlice)
+        return self._slice
+
+    @property
+    def parts(self) -> Sequence[SecondOrderEvaluation]:
+        return self._evaluations
+
+    def hess_yy(self) -> Array:
+        raise TypeError("H_yy of a sum is asked for part by part")
+
+    def hess_yy_product(self, dy: Array) -> Array:
+        raise TypeError("H_yy of a sum is asked for part by part")
+
+    def hess_yy_diagonal(self) -> Array:
+        raise TypeError("H_yy of a sum is asked for part by part")
+
+    def hess_xx_diagonal(self) -> Vector:
+        return self._total([e.hess_xx_diagonal() for e in self._evaluations])
+
+    def hess_yx(self, direction: Direction) -> Blocks:
+        pairs = zip(self._evaluations, _split(direction), strict=True)
+        return Blocks([e.hess_yx(own) for e, own in pairs], self._weights)
+
+    def hess_product(self, direction: Direction, dy: Blocks) -> Vector:
+        self._tally.add("hess_product")
+        each = zip(self._evaluations, _split(direction), dy, strict=True)
+        return self._total([e.hess_product(own, part) for e, own, part in each])
+
+    def model_after(self, dy: Blocks) -> YStepModel:
+        self._tally.add("grad_x")
+        pairs = zip(self._evaluations, dy, strict=True)
+        return YStepModel(dy, self._total([e.model_after(part).grad_x for e, part in pairs]))
+
+    def slope(self, direction: Direction, dy: Blocks) -> float:
+        each = zip(self._evaluations, _split(direction), dy, strict=True)
+        return float(self._total([e.slope(own, part) for e, own, part in each]))
+
+    def model_distance(self, direction: Direction, dy: Blocks) -> float:
+        each = zip(self._evaluations, _split(direction), dy, strict=True)
+        return max(e.model_distance(own, part) for e, own, part in each)
+
+    def value_noise(self) -> float:
+        return float(self._total([e.value_noise() for e in self._evaluations]))
+
+    def with_surrogate_curvature(self) -> SecondOrderEvaluation | None:
+        surrogates = [e.with_surrogate_curvature() for e in self._evaluations]
+        if all(surrogate is None for surrogate in surrogates):
+            return None
+        twin = copy(self)
+        twin._evaluations = [surrogate or e for surrogate, e in zip(surrogates, self._evaluations, strict=True)]
+        return twin
+
+    def is_unbounded_along(self, step: tuple[Direction, Blocks] | None = None, *, in_y_alone: bool = False) -> bool:
+        """Whether some term is unbounded in its own y, which the others do not see; of x this is not known."""
+        if step is None:
+            return any(e.is_unbounded_along(in_y_alone=True) for e in self._evaluations)
+        direction, dy = step
+        each = zip(self._evaluations, _split(direction), dy, strict=True)
+        return any(e.is_unbounded_along((own, part), in_y_alone=True) for e, own, part in each)
