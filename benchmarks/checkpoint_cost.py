@@ -6,8 +6,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import minmin
 from minmin.checkpoint import Checkpoint
+
+import minmin
 from report import print_machine
 
 

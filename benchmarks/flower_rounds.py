@@ -17,6 +17,7 @@ import numpy as np
 
 import minmin
 from minmin import federated
+from minmin.core.start import make_start
 from minmin.experiments.clients import clients_of_a9a, data_name
 from report import print_machine
 
@@ -61,7 +62,7 @@ def main() -> None:
     problem = clients_of_a9a(0, arguments.clients)
     assert isinstance(problem, minmin.Sum)
     lowest = minmin.minimize(problem, tol=1e-11).fun
-    first = problem.fix(np.zeros(problem.d_x)).at(problem.start(None, None)[1]).value
+    first = problem.fix(np.zeros(problem.d_x)).at(make_start(problem)[1]).value
     target = lowest + GAP * (first - lowest)
     watch, same = run(holders(problem), target, 100)
     where = f"{data_name()}, {arguments.clients} clients, {os.cpu_count()} cores"

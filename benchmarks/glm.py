@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import minmin
+from minmin.core.start import make_start
 
 sys.path.insert(0, str(Path(__file__).parent / "two_block_glm"))
 from benchmark_utils import clicks
@@ -40,7 +41,7 @@ KINDS: dict[str, Callable[[int], Model]] = {
 def passes(model: Model, best: float) -> tuple[int, int]:
     """Products with X or its transpose until the true gap is there, and until it is proved."""
     problem = minmin.problems.GLM(model.X, model.Y, model.labels, alpha_x=model.alpha_x, alpha_y=model.alpha_y)
-    wanted = GAP * (model.value(problem.start(None, None)[0], problem.start(None, None)[1]) - best)
+    wanted = GAP * (model.value(make_start(problem)[0], make_start(problem)[1]) - best)
     true = minmin.minimize(problem, method="reduced-newton", tol=0, target_value=best + wanted)
     proved = minmin.minimize(problem, method="reduced-newton", tol=wanted)
     return true.calls["passes"], proved.calls["passes"]

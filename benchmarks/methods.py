@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import minmin
+from minmin.core.start import make_start
 from minmin.problems import GLM, Quadratic
 from report import print_machine
 
@@ -46,7 +47,7 @@ def settings(instances: int, first_seed: int) -> dict[str, list[Any]]:
 
 
 def target_of(problem: Any) -> float:
-    x, y = problem.start(None, None)
+    x, y = make_start(problem)
     start = problem.fix(x).at(y).value
     if isinstance(problem, Quadratic):
         minimum = 0.5 * float(problem.b @ np.linalg.solve(problem.H, -problem.b))

@@ -44,9 +44,10 @@ def minimize(
     x0, y0 : arrays, optional
         The start, zero where not given. Its array library, dtype and device are kept; it is not modified.
     method : str or Method
-        An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton", "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling": see
-        :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`,
-        :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`.
+        An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
+        "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling". See :class:`minmin.methods.ReducedNewton`,
+        :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
+        :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`, or your own :class:`minmin.Method`.
     tol : float
         Stop as ``converged`` when f(x, y) - f* <= tol is proved for the answer; absolute, in units of f. 0
         switches this off.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin import checkpoint as module
+from minmin.loop import checkpoint as module
 from minmin.problems import Quadratic
 from reference import as_function
 

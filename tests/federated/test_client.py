@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from minmin.methods.reconstruct import Reconstruct
 
 import minmin
 from federated.cases import glm, quadratic
@@ -19,7 +20,6 @@ from minmin.federated.messages import (
     encode,
 )
 from minmin.federated.works import described
-from minmin.methods.reconstruct import Reconstruct
 from minmin.problems import Function
 
 NAME, SETTINGS = described(Reconstruct("lbfgs", 1e-8, None, False))

@@ -8,14 +8,14 @@ import sys
 
 import numpy as np
 import pytest
+from minmin.methods.curvature import Pairs
+from minmin.methods.reconstruct import YMemory
+from minmin.space import dtype_name
 
 import minmin
 from minmin.federated import FolderStore, MemoryStore
 from minmin.federated.messages import Reply, encode
 from minmin.federated.store import Kept
-from minmin.methods.curvature import Pairs
-from minmin.methods.reconstruct import YMemory
-from minmin.space import dtype_name
 
 Y = np.array([np.pi, np.e])
 

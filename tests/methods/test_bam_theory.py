@@ -6,9 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minmin
-from minmin.constants import Constants, block_parameters
+from minmin.core.constants import Constants
+from minmin.core.counting import Tally
+from minmin.core.start import make_start
 from minmin.methods import Bam
-from minmin.methods.inner import INNER_SOLVERS, Subproblem
+from minmin.methods.inner.proximal import ProximalObjective
+from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.theory import block_parameters
 from minmin.problems import Quadratic
 from reference import ExactQuadratic, glm_minimum, random_glm
 
@@ -66,7 +70,7 @@ def test_lyapunov_decrease_on_logistic_regression():
             return problem.fix(x).at(y).value - minimum
 
         p, method = block_parameters(problem.constants), Bam()
-        state = method.init(problem, *problem.start(None, None))
+        state = method.init(problem, *make_start(problem))
         first = psi = lyapunov(p, state, x_star, y_star, gap)
         for _ in range(50):
             state = method.step(problem, state)
@@ -137,39 +141,42 @@ def test_inner_solvers_meet_the_condition_within_their_bound(seed, log_curvature
     rng = np.random.default_rng(seed)
     mu_y = 10.0**-log_curvature
     problem = Quadratic.random(d_x=1, d_y=int(rng.integers(1, 8)), mu_x=0.5, L_x=1.0, mu_y=mu_y, L_y=1.0, seed=seed)
-    tally = minmin.tally.Tally()
+    tally = Tally()
     parameters = block_parameters(problem.constants)._replace(lam=10.0**log_lam_L)
     center = 10 ** rng.uniform(-2, 2) * rng.standard_normal(problem.d_y)
-    sub = Subproblem(problem.counted(tally).fix(np.ones(1)), center, parameters)
+    sub = ProximalObjective(problem.counted(tally).fix(np.ones(1)), center, 0.0 * center, parameters)
     solver = INNER_SOLVERS[inner]
-    trial, _ = solver.solve(sub, solver.init(center))
-    assert trial.accepted
-    assert trial.residual <= trial.distance / sub.lam + sub.gradient_noise(trial.evaluation, trial.distance)
+    point, _ = solver.solve(sub, solver.init(center))
+    assert point.solved
+    distance = np.linalg.norm(point.v - center)
+    noise = 1e-14 * (distance + np.linalg.norm(center)) / sub.lam + 1e-14 * np.linalg.norm(point.v)
+    assert point.residual <= distance / sub.lam + noise
     if inner == "nag-ogmg":
         # 2N + 1 gradients with N = ⌈2.38 √(1 + λL)⌉: T of Corollary 3.2, and the test of the last point.
         assert tally["grad_y"] <= 2 * np.ceil(2.38 * np.sqrt(1 + sub.lam)) + 1
     elif inner == "nag":
-        assert tally["grad_y"] <= sub.most_steps + 1
+        assert tally["grad_y"] <= sub.most_gradients + 1
     else:
-        assert tally["grad_y"] <= 2 * sub.most_steps + 2
+        assert tally["grad_y"] <= 2 * sub.most_gradients + 2
 
 
 class Lost(type(INNER_SOLVERS["lbfgs"])):
     """L-BFGS whose directions are useless."""
 
-    def _direction(self, problem, trial, memory):
-        return -1e-9 * trial.gradient
+    def _step(self, objective, point, memory):
+        return -1e-9 * point.gradient, True
 
 
 def test_a_useless_direction_falls_back_on_accelerated_gradient():
     problem = Quadratic.random(d_x=3, d_y=5, L_y=5000.0, mu_y=0.1, coupling=1.0)
-    tally = minmin.tally.Tally()
+    tally = Tally()
     center = np.ones(5)
-    sub = Subproblem(problem.counted(tally).fix(np.ones(3)), center, block_parameters(problem.constants))
+    parameters = block_parameters(problem.constants)
+    sub = ProximalObjective(problem.counted(tally).fix(np.ones(3)), center, 0.0 * center, parameters)
     solver = Lost()
-    trial, _ = solver.solve(sub, solver.init(center))
-    assert trial.accepted
-    assert sub.most_steps < tally["grad_y"] <= 2 * sub.most_steps + 3
+    point, _ = solver.solve(sub, solver.init(center))
+    assert point.solved
+    assert sub.most_gradients < tally["grad_y"] <= 2 * sub.most_gradients + 3
 
 
 def test_outer_auto_takes_the_better_conditioned_block():

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.constants import Constants, metric
+from minmin.core.constants import Constants
+from minmin.core.start import make_start
 from minmin.methods import Acdm, LinCoupling
 from minmin.methods.coordinate import uniform
+from minmin.methods.theory import metric
 from minmin.problems import GLM, Quadratic
 from reference import ExactQuadratic, glm_minimum
 
@@ -31,11 +33,11 @@ def test_acdm_lyapunov_function_does_not_rise_in_expectation(rescale):
     totals = {k: [] for k in steps}
     for seed in range(200):
         method = Acdm(rescale=flag, certify_every=0, seed=seed)
-        state = method.init(quadratic, *quadratic.start(None, None))
+        state = method.init(quadratic, *make_start(quadratic))
         first, B = distance(state.v), 1.0
         for k in range(max(steps) + 1):
             if k in totals:
-                totals[k].append(2 * B * state.ratio * exact.gap(*state.answer[:2]) + B * distance(state.v))
+                totals[k].append(2 * B * state.ratio * exact.gap(*state.candidate[:2]) + B * distance(state.v))
             before, state = state, method.step(quadratic, state)
             # A/B determines a: A⁺ = A + a and B⁺ = B + σa give B⁺/B = (1 - σA/B)/(1 - σA⁺/B⁺).
             B *= (1 - m.mu * before.ratio) / (1 - m.mu * state.ratio)
@@ -54,12 +56,12 @@ def test_the_mean_log_gap_falls_at_the_theorems_rate(kind, rescale):
     logs = []
     for seed in range(40):
         method = kind(rescale=flag, certify_every=0, seed=seed)
-        state = method.init(quadratic, *quadratic.start(None, None))
+        state = method.init(quadratic, *make_start(quadratic))
         gaps = []
         for k in range(horizon):
             state = method.step(quadratic, state)
             if k % 10 == 0:
-                gaps.append(exact.gap(*state.answer[:2]))
+                gaps.append(exact.gap(*state.candidate[:2]))
         logs.append(np.log(gaps))
     mean = np.mean(logs, axis=0)
     k = np.arange(len(mean)) * 10

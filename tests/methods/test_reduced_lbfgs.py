@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.constants import Constants, block_parameters
+from minmin.core.constants import Constants
 from minmin.methods import ReducedLbfgs
+from minmin.methods.theory import block_parameters
 from minmin.problems import GLM, Function, Quadratic
 from reference import ExactQuadratic, as_function, glm_minimum, random_glm, random_quadratic
 
@@ -249,6 +250,6 @@ def test_large_blocks():
 def test_y_is_solved_again_where_it_was_too_loose():
     """Asked for far too little of y at first, a run notices, and still ends well."""
     problem = Quadratic.random(coupling=1.0, L_y=5000.0)
-    r = minmin.minimize(problem, method="reduced-lbfgs", tol=1e-8, looseness=50.0)
+    r = minmin.minimize(problem, method="reduced-lbfgs", tol=1e-8, inner_tolerance_ratio=50.0)
     assert r.success
     assert r.calls["grad_x"] <= 200

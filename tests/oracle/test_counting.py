@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import minmin
+from minmin.core.counting import Tally
+from minmin.core.start import make_start
 from minmin.problems import Quadratic
-from minmin.tally import Tally
 from reference import random_glm
 
 
@@ -42,7 +43,7 @@ def test_a_swapped_problem_keeps_the_names_of_its_counts(kind):
     }[kind]
     tally = Tally()
     swapped = problem.counted(tally).swapped()
-    x, y = swapped.start(None, None)
+    x, y = make_start(swapped)
     assert swapped.fix(x).at(y).grad_x is not None
     assert (tally["grad_x"], tally["grad_y"]) == (0, 1)
     own = Tally()
@@ -62,7 +63,7 @@ def test_swapping_twice_gives_the_problem_back():
 def test_a_sum_counts_rounds_jointly_and_inner_steps_term_by_term():
     tally = Tally()
     terms = [Quadratic.random(d_x=3, d_y=2, seed=s) for s in range(4)]
-    e = minmin.Sum(terms).counted(tally).fix(np.ones(3)).at(minmin.Sum(terms).start(None, None)[1])
+    e = minmin.Sum(terms).counted(tally).fix(np.ones(3)).at(make_start(minmin.Sum(terms))[1])
     assert e.grad_x is not None
     assert e.grad_y is not None
     assert e.value is not None

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minmin
-from minmin.checkpoint import fingerprint
+from minmin.core.start import make_start
+from minmin.loop.checkpoint import fingerprint
 from minmin.methods import ReducedNewton, y_system
 from minmin.problems import GLM
-from minmin.problems.losses import LOSSES
+from minmin.problems.linear.losses import LOSSES
 from reference import glm_minimum, random_columns_glm, random_glm, with_penalties
 
 seeds = st.integers(0, 10**6)
@@ -55,8 +56,8 @@ def test_the_bound_is_that_of_scaled_columns(seed):
     for p, x, y in ((problem, best.x, best.y), (scaled, root_x * best.x, root_y * best.y)):
         here = p.fix(x).at(y)
         system = minmin.methods.y_system.YSystem(here)
-        here.grad_x_ahead(system.newton_step()[0])
-        bounds.append(p.certificate(here, system.whole_root).bound)
+        after = here.model_after(system.newton_step().dy)
+        bounds.append(p.bound_after(here, after, system.whole_root)[0].value)
     assert bounds[0] == pytest.approx(bounds[1], rel=1e-6, abs=1e-13)
 
 
@@ -201,7 +202,7 @@ def test_other_methods_other_libraries_and_exchanged_blocks_follow():
 
 def test_problems_with_other_penalties_are_other_problems():
     problem = random_columns_glm(np.random.default_rng(1), free_y=False)
-    x, y = problem.start(None, None)
+    x, y = make_start(problem)
     other = with_penalties(problem, np.r_[0.3, problem.alpha_x[1:]], problem.alpha_y)
     same = with_penalties(problem, problem.alpha_x.copy(), problem.alpha_y)
     marks = [fingerprint(p, ReducedNewton(), x, y)["problem"] for p in (problem, other, same)]

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy.special import xlogy
 
 import minmin
+from minmin.core.counting import Tally
 from minmin.methods.y_system import YSystem
 from minmin.problems import GLM
-from minmin.problems.losses import LOSSES
+from minmin.problems.linear.losses import LOSSES
 from reference import random_columns_glm, random_glm, with_penalties
 
 seeds = st.integers(0, 10**6)
@@ -42,12 +43,11 @@ def test_the_losses_fenchel_gap_is_at_most_curvature_times_the_square(name, marg
     assert np.all(gap >= -slack)
 
 
-def certificate_at(problem, x, y):
-    here = problem.fix(x).at(y)
+def bound_at(problem, x, y):
+    here = problem.evaluate(x, y)
     system = YSystem(here)
-    y_step, _ = system.newton_step()
-    here.grad_x_ahead(y_step)
-    return here, problem.certificate(here, system.whole_root)
+    after = here.model_after(system.newton_step().dy)
+    return here, problem.bound_after(here, after, system.whole_root)[0]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -67,27 +67,27 @@ def test_never_below_the_gap(loss, penalised, seed, log_distance):
     minimum = best.fun - best.gap_bound
     x = best.x + 10**log_distance * rng.standard_normal(problem.d_x)
     y = best.y + 10**log_distance * rng.standard_normal(problem.d_y)
-    here, certificate = certificate_at(problem, x, y)
+    here, bound = bound_at(problem, x, y)
     # The reference itself is known to within its bound only.
     slack = 2 * best.gap_bound + 1e-15 * (1 + abs(here.value))
-    assert certificate.by_data
-    assert here.value - minimum <= certificate.bound + slack
-    assert here.value - minimum <= problem.gap_bound(problem.fix(x).at(y)) + slack
+    assert bound.basis == ("data" if np.isfinite(bound.value) else "estimate")
+    assert here.value - minimum <= bound.value + slack
+    assert here.value - minimum <= problem.bound(problem.evaluate(x, y)).value + slack
 
 
 def test_far_ahead_of_the_model_there_is_no_bound():
     problem = random_glm(np.random.default_rng(0))
     here = problem.fix(np.zeros(problem.d_x)).at(np.zeros(problem.d_y))
-    here.grad_x_ahead(np.full(problem.d_y, 1e3))
-    assert problem.certificate(here).bound == math.inf
+    after = here.model_after(np.full(problem.d_y, 1e3))
+    assert problem.bound_after(here, after, None)[0].value == math.inf
 
 
 def test_it_costs_no_pass_beyond_the_gradient_but_once_a_run():
-    tally = minmin.tally.Tally()
+    tally = Tally()
     problem = random_glm(np.random.default_rng(0)).counted(tally)
-    certificate_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
+    bound_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
     assert tally["passes"] == 3  # Xx, Xᵀθ, and the norms of the rows
-    certificate_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
+    bound_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
     assert tally["passes"] == 5
 
 
@@ -95,16 +95,16 @@ def test_it_is_tighter_than_strong_convexity_where_y_is_hardly_penalised():
     problem = random_glm(np.random.default_rng(0))
     hardly = with_penalties(problem, problem.alpha_x, 1e-9)
     best = minmin.minimize(hardly, method="reduced-newton", tol=1e-12)
-    here, certificate = certificate_at(hardly, best.x, best.y + 1e-3)
-    assert certificate.bound <= 1e-3 * hardly.convexity_bound(here)
+    here, bound = bound_at(hardly, best.x, best.y + 1e-3)
+    assert bound.value <= 1e-3 * hardly.bound(here).value
 
 
 def test_an_unpenalised_block_without_a_dual_point_has_no_bound():
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((30, 4)), rng.standard_normal((30, 2))
     problem = GLM(X, Y, np.where(rng.uniform(size=30) < 0.5, 1.0, -1.0), alpha_x=0.0, alpha_y=0.1)
-    _, certificate = certificate_at(problem, rng.standard_normal(4), rng.standard_normal(2))
-    assert certificate.bound == math.inf
+    _, bound = bound_at(problem, rng.standard_normal(4), rng.standard_normal(2))
+    assert bound.value == math.inf
 
 
 def test_a_tiny_column_without_a_penalty_is_not_taken_for_zero():
@@ -115,8 +115,8 @@ def test_a_tiny_column_without_a_penalty_is_not_taken_for_zero():
     problem = GLM(np.c_[ones, 1e-16 * z], ones, z[:, 0], "squared", alpha_x=0.0, alpha_y=1.0)
     r = minmin.minimize(problem, method="reduced-newton")
     assert r.fun <= r.gap_bound + 1e-30
-    here, certificate = certificate_at(problem, np.zeros(2), np.zeros(1))
-    assert here.value <= certificate.bound
+    here, bound = bound_at(problem, np.zeros(2), np.zeros(1))
+    assert here.value <= bound.value
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -128,8 +128,8 @@ def test_directions_that_the_hessian_in_y_hides_leave_no_proof(loss, dtype):
     Y = np.c_[a, a + 10 * np.finfo(dtype).eps * b]
     target = {"logistic": np.where(b > a, 1.0, -1.0), "squared": b, "poisson": np.exp(b)}[loss][:, 0]
     problem = GLM(*(A.astype(dtype) for A in (X, Y, target)), loss, alpha_x=0.1, alpha_y=0.0)
-    _, certificate = certificate_at(problem, np.zeros(1, dtype), np.zeros(2, dtype))
-    assert certificate.bound == math.inf or not certificate.by_data
+    _, bound = bound_at(problem, np.zeros(1, dtype), np.zeros(2, dtype))
+    assert bound.basis != "data"
     r = minmin.minimize(problem, method="reduced-newton", tol=1e-3)
     assert not r.certified or r.gap_bound >= r.fun  # by the constants of least squares, which know how little they know
 

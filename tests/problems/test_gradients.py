@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minmin
+from minmin.core.start import make_start
 from reference import random_columns_glm, random_glm, random_quadratic, random_softmax
 
 seeds = st.integers(0, 10**6)
@@ -59,7 +60,7 @@ def random_like(vector, rng):
 def test_gradients_against_differences(kind, seed):
     problem = problem_of(kind, seed)
     rng = np.random.default_rng(seed)
-    x0, y0 = problem.start(None, None)
+    x0, y0 = make_start(problem)
     x, y, dx, dy = (0.3 * random_like(v, rng) for v in (x0, y0, x0, y0))
     here = problem.fix(x).at(y)
     h = 1e-5

@@ -14,6 +14,7 @@ import minmin
 from minmin.methods import y_system
 from minmin.methods.y_system import YSystem
 from minmin.problems import GLM, Softmax
+from minmin.problems.linear.designs import DenseDesign
 from reference import random_softmax
 
 seeds = st.integers(0, 10**6)
@@ -73,22 +74,23 @@ def test_what_f_does_not_depend_on_stays_zero(seed):
 
 
 @given(seed=seeds, log_size=st.floats(-6, 2))
-def test_the_fenchel_gap_is_at_most_the_bending(seed, log_size):
+def test_the_fenchel_gap_is_at_most_the_hessian(seed, log_size):
     """ℓ(m) + ℓ*(s) - <m, s> = KL(q, p) <= <u, ℓ''u> wherever q = p + ℓ''u is a distribution."""
     rng = np.random.default_rng(seed)
     problem = random_softmax(rng)
     n, K = problem.X.shape[0], problem.classes
-    margins, u = 3.0 * rng.standard_normal(n * K), 10**log_size * rng.standard_normal(n * K)
-    bending = problem.bending(margins, problem.prepare(margins))
-    p = softmax(margins.reshape(n, K), axis=1)
-    change = bending.times(u).reshape(n, K) / problem.weights[:, None]
+    loss, target = problem.loss, problem.target
+    margins, u = 3.0 * rng.standard_normal((n, K)), 10**log_size * rng.standard_normal((n, K))
+    hessian = loss.hessian(margins, target, loss.prepare(margins, target), problem.weights)
+    p = softmax(margins, axis=1)
+    change = hessian.times(u) / problem.weights[:, None]
     q = p + change
-    assert problem.is_in_dual_domain(u, bending) == bool(np.all(q >= -1e-300))
+    assert loss.is_in_dual_domain(u, hessian) == bool(np.all(q >= -1e-300))
     if np.all(q >= 0):
         gap = np.sum(xlogy(q, q / p) - change, axis=1)
-        assert np.all(gap <= np.sum(u.reshape(n, K) * change, axis=1) + 1e-13)
+        assert np.all(gap <= np.sum(u * change, axis=1) + 1e-13)
     dense = [np.diag(row) - np.outer(row, row) for row in p]
-    expected = np.einsum("nkl,nl->nk", dense, u.reshape(n, K))
+    expected = np.einsum("nkl,nl->nk", dense, u)
     assert np.allclose(change, expected, rtol=1e-9, atol=1e-12 * np.abs(u).max())
 
 
@@ -102,12 +104,11 @@ def test_the_bound_is_never_below_the_gap(free, seed, log_distance):
     y = best.y + 10**log_distance * rng.standard_normal(problem.d_y)
     here = problem.fix(x).at(y)
     system = YSystem(here)
-    here.grad_x_ahead(system.newton_step()[0])
-    certificate = problem.certificate(here, system.whole_root)
+    bound, _ = problem.bound_after(here, here.model_after(system.newton_step().dy), system.whole_root)
     slack = 2 * best.gap_bound + 1e-15 * (1 + here.value)
-    assert certificate.by_data
-    assert here.value - best.fun <= certificate.bound + slack
-    assert here.value - best.fun <= problem.gap_bound(problem.fix(x).at(y)) + slack
+    assert bound.basis == ("data" if np.isfinite(bound.value) else "estimate")
+    assert here.value - best.fun <= bound.value + slack
+    assert here.value - best.fun <= problem.bound(problem.evaluate(x, y)).value + slack
 
 
 def test_the_bound_holds_in_every_step_and_is_reached_in_either_precision():
@@ -182,29 +183,27 @@ def test_it_agrees_with_scikit_learn_to_what_the_bound_promises(case):
 
 
 @given(seed=seeds, log_size=st.floats(-1, 5))
-def test_from_afar_the_bending_leads_to_the_slopes_at_zero(seed, log_size):
+def test_the_surrogate_curvature_leads_to_the_slopes_at_zero(seed, log_size):
     rng = np.random.default_rng(seed)
     problem = random_softmax(rng)
-    n, K = problem.X.shape[0], problem.classes
-    margins = 10**log_size * rng.standard_normal(n * K)
-    slopes = problem.slopes(margins, problem.prepare(margins))
-    near = problem.bending(margins, problem.prepare(margins))
-    level = problem.bending_from_afar(margins, slopes, near)
-    at_zero = problem.slopes(0.0 * margins, problem.prepare(0.0 * margins))
-    led = level.times(margins).reshape(n, K)
-    change = (np.repeat(problem.weights, K) * (slopes - at_zero)).reshape(n, K)
-    ordered = np.sort(margins.reshape(n, K), axis=1)
-    apart = np.diff(ordered, axis=1).min(axis=1) > 10.0
+    loss, target, n, K = problem.loss, problem.target, problem.X.shape[0], problem.classes
+    margins = 10**log_size * rng.standard_normal((n, K))
+    shared = loss.prepare(margins, target)
+    slopes = loss.slope(margins, target, shared)
+    near = loss.hessian(margins, target, shared, problem.weights)
+    surrogate = loss.surrogate_hessian(margins, target, slopes, problem.weights, near)
+    at_zero = loss.slope(0.0 * margins, target, loss.prepare(0.0 * margins, target))
+    led = surrogate.times(margins)
+    change = problem.weights[:, None] * (slopes - at_zero)
+    apart = np.diff(np.sort(margins, axis=1), axis=1).min(axis=1) > 10.0
     assert np.allclose(led[apart], change[apart], rtol=1e-3, atol=1e-6)
-    u, design = rng.standard_normal(n * K), problem.Y
-    for bending in (near, level):
-        assert np.allclose(np.sum(bending.times(u).reshape(n, K), axis=1), 0.0, atol=1e-12)
-        columns = [
-            (design.T @ bending.times((design @ e.reshape(-1, K)).reshape(-1)).reshape(n, K)).reshape(-1)
-            for e in np.eye(problem.d_y)
-        ]
-        assert np.allclose(bending.gram(design), np.array(columns), rtol=1e-9, atol=1e-14)
-    assert np.all(u @ level.times(u) >= u @ near.times(u) - 1e-12)
+    u, design = rng.standard_normal((n, K)), problem.y_part.design
+    for hessian in (near, surrogate):
+        assert np.allclose(np.sum(hessian.times(u), axis=1), 0.0, atol=1e-12)
+        images = [hessian.times(design.image(e.reshape(-1, K))) for e in np.eye(problem.d_y)]
+        columns = [design.adjoint(image).reshape(-1) for image in images]
+        assert np.allclose(hessian.gram(design), np.array(columns), rtol=1e-9, atol=1e-14)
+    assert np.sum(u * surrogate.times(u)) >= np.sum(u * near.times(u)) - 1e-12
 
 
 @pytest.mark.parametrize("size", [1e1, 1e3])
@@ -260,30 +259,30 @@ def test_small_losses_keep_their_digits():
 
 
 def test_passes_are_the_products_with_all_classes_at_once():
-    problem = random_softmax(np.random.default_rng(3), free_y=True)
+    plain = random_softmax(np.random.default_rng(3), free_y=True)
     made = []
 
-    class Counting:
-        def __init__(self, matrix):
-            self.matrix, self.shape = matrix, matrix.shape
+    class Counting(DenseDesign):
+        def image(self, v):
+            made.append(v.shape)
+            return super().image(v)
 
-        def __matmul__(self, table):
-            made.append(table.shape)
-            return self.matrix @ table
+        def adjoint(self, r):
+            made.append(r.shape)
+            return super().adjoint(r)
 
-    problem.X, problem._X_T = Counting(problem.X), Counting(problem.X.T)
-    problem._found["X squared"] = problem.X.matrix
+    labels = plain.target.argmax(axis=1)
+    penalties = {"alpha_x": plain.alpha_x, "alpha_y": plain.alpha_y}
+    problem = Softmax(Counting(plain.X), plain.Y, labels, plain.classes, **penalties, sample_weight=plain.weights)
     r = minmin.minimize(problem, method="reduced-newton", tol=1e-9)
     others = r.nit - 1 + 2  # the preconditioner of every step but the first; norms of the rows, and over the penalties
-    assert len(made) == r.calls["passes"] - others + 1  # the value of the start is looked at before anything is known
+    assert len(made) == r.calls["passes"] - others + 1  # the value of the start is recorded before anything is known
     assert {shape[1] for shape in made} == {problem.classes}
 
 
 def test_other_methods_libraries_wrappers_and_checkpoints(tmp_path):
     problem = random_softmax(np.random.default_rng(8))
-    mild = Softmax(
-        problem.X, problem.Y, problem.target.reshape(-1, problem.classes).argmax(axis=1), alpha_x=0.1, alpha_y=0.1
-    )
+    mild = Softmax(problem.X, problem.Y, problem.target.argmax(axis=1), alpha_x=0.1, alpha_y=0.1)
     r = minmin.minimize(mild, tol=1e-10)
     for method in ("bam", "nag", "reduced-lbfgs"):
         other = minmin.minimize(mild, method=method, tol=1e-7)

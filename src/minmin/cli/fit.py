@@ -16,7 +16,7 @@ from minmin.cli.output import EXIT_CODES, as_json, columns_of_text, outcome, pri
 from minmin.cli.table import Table, read
 from minmin.errors import InputError, MinMinError
 from minmin.files import write_atomically
-from minmin.problems.losses import LOSSES
+from minmin.problems.linear.losses import LOSSES
 
 
 @click.command()

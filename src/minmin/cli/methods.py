@@ -7,7 +7,7 @@ import inspect
 import click
 
 from minmin.cli.output import as_json, print_json
-from minmin.methods import described
+from minmin.methods import describe
 
 
 @click.command()
@@ -19,7 +19,7 @@ def methods(as_json: bool) -> None:
     The names alone:
       minmin methods --json | jq -r 'keys[]'
     """
-    known = described()
+    known = describe()
     if as_json:
         print_json(known)
         return

@@ -13,7 +13,7 @@ import click
 from minmin.cli.columns import two_blocks
 from minmin.cli.table import read
 from minmin.problems import GLM
-from minmin.problems.losses import LOSSES
+from minmin.problems.linear.losses import LOSSES
 
 _OPTIONS = [
     click.argument("file", type=click.Path(path_type=Path)),

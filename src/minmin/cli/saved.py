@@ -19,6 +19,7 @@ TRUSTED = (
     *(f"minmin.estimators.{module}.{name}" for module, names in _ESTIMATORS.items() for name in names),
     "minmin.result.Result",
     "minmin.result.History",
+    "minmin.core.bound.Bound",
 )
 """What a file may hold beside NumPy arrays, Python's own numbers, strings and containers."""
 

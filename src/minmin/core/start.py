@@ -7,6 +7,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from minmin.core.arrays import Array, as_real, dtype_name, require_finite, same_kind, zeros
+from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
 from minmin.core.vectors import Blocks, Vector, first_array, parts_of
 from minmin.errors import InputError
@@ -14,6 +15,9 @@ from minmin.errors import InputError
 
 def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector, Vector]:
     """Check a user's start and complete it with zeros; the answer shares no memory with it."""
+    if isinstance(problem, Swapped):
+        y, x = make_start(problem.original, y0, x0)
+        return x, y
     prototype = problem.prototype
     x = None if x0 is None else check_start_array(x0, problem.d_x, "x0", prototype)
     y = _make_y(problem, y0, prototype if x is None else x)

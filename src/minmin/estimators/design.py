@@ -12,7 +12,7 @@ import scipy.sparse
 
 from minmin.errors import InputError, near_names
 from minmin.estimators.blocks import Blocks, Columns
-from minmin.methods.y_system import DENSE_UP_TO
+from minmin.numerics.dense import DENSE_UP_TO
 
 _Vector = np.ndarray[Any, Any]
 

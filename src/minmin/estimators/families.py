@@ -15,7 +15,7 @@ from minmin.errors import InputError
 from minmin.estimators.design import Design
 from minmin.estimators.model import BlockModel, Sample
 from minmin.problems import Softmax
-from minmin.problems.linear import LinearModel
+from minmin.problems.linear.model import LinearModel
 
 _Vector = np.ndarray[Any, Any]
 

@@ -20,8 +20,8 @@ from minmin.estimators.blocks import Blocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.penalties import Alphas, by_column, resolve_alphas
 from minmin.problems import GLM
-from minmin.problems.designs import without_duplicates
-from minmin.problems.linear import LinearModel
+from minmin.problems.linear.designs import merge_duplicates
+from minmin.problems.linear.model import LinearModel
 from minmin.result import Result
 from minmin.solve import minimize
 
@@ -68,7 +68,7 @@ class BlockModel(BaseEstimator, ABC):
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=self._numeric_target
         )
         if scipy.sparse.issparse(matrix):
-            matrix = without_duplicates(matrix)
+            matrix = merge_duplicates(matrix)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from minmin.core.problem import Problem
 from minmin.datasets import load_libsvm
-from minmin.oracle import Problem
 from minmin.problems import GLM
-from minmin.sums import Sum
+from minmin.problems.sum import Sum
 
 _A9A = Path("..") / "shared" / "data" / "libsvm" / "a9a.gz"
 """Where a9a is looked for; data like it are generated where it is missing."""

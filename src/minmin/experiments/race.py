@@ -12,15 +12,16 @@ import numpy as np
 import scipy.optimize
 
 from minmin import federated
+from minmin.core.problem import Problem
+from minmin.core.start import make_start
 from minmin.errors import NonFiniteError
 from minmin.experiments.contestants import CONTESTANTS, SCIPY, Contestant
 from minmin.experiments.settings import settings
 from minmin.federated import Client
-from minmin.oracle import Problem
 from minmin.problems import Quadratic
+from minmin.problems.sum import Sum
 from minmin.result import Record, Result
 from minmin.solve import minimize
-from minmin.sums import Sum
 
 _MOST_ROUNDS, _MOST_ROUNDS_OF_BASELINES = 400, 250
 """No federated run takes more rounds than this."""
@@ -90,8 +91,7 @@ def _problem(experiment: str, key: str, seed: int) -> tuple[Problem, float, floa
     if not setting.is_random and seed != 0:
         return _problem(experiment, key, 0)
     problem = setting.build(seed)
-    x, y = problem.start(None, None)
-    return problem, problem.fix(x).at(y).value, _minimum(problem)
+    return problem, problem.evaluate(*make_start(problem)).value, _minimum(problem)
 
 
 def _minimum(problem: Problem) -> float:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse.linalg
 
-from minmin.constants import Constants
+from minmin.core.constants import Constants
+from minmin.core.problem import Problem
 from minmin.datasets import load_a1a
 from minmin.experiments.clients import clients_of_a9a, clients_of_squares, data_name
 from minmin.experiments.contestants import CENTRAL, FEDERATED
-from minmin.oracle import Problem
 from minmin.problems import GLM, Quadratic
 
 EXPERIMENTS = ("quadratic", "logistic", "scaling", "federated")

@@ -25,7 +25,7 @@ def encode(tree: Any, notes: Mapping[str, Any]) -> bytes:
 
 
 def decode(data: bytes, types: Iterable[type], prototype: Array | None) -> tuple[Any, dict[str, Any]]:
-    """The tree and the notes; arrays come in the library, dtype and device of ``prototype``, or as they were in NumPy."""
+    """The tree and the notes; arrays in the library, dtype and device of ``prototype``, or as they were in NumPy."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         manifest = json.loads(archive["manifest"].tobytes())
         stored = {name: archive[name] for name in archive.files if name != "manifest"}

@@ -69,7 +69,8 @@ class Recorder:
         self._callback = callback
         self._progress = progress
         self._extra = extra_metrics or (lambda x: {})
-        self._monitored = problem.counted(Tally())
+        self._monitor = Tally()
+        self._monitored = problem.counted(self._monitor)
         self.history = History(self._extra(None))
         self.last: Recorded | None = None
         self.lower_bound, self.lowest_value = -math.inf, math.inf
@@ -77,14 +78,14 @@ class Recorder:
     @property
     def values_computed(self) -> int:
         """How many values were computed for the records alone."""
-        return self._monitored.tally["value"]
+        return self._monitor["value"]
 
     def restore(
         self, rows: tuple[tuple[Any, ...], ...], values: int, known_range: tuple[float, float], last: Recorded | None
     ) -> None:
         """Continue where an earlier recorder has stopped."""
         self.history.restore(rows)
-        self._monitored.tally.counts["value"] = values
+        self._monitor.counts["value"] = values
         self.lower_bound, self.lowest_value = known_range
         self.last = last
 
@@ -129,8 +130,8 @@ class Recorder:
 
     def finish(self, record: Record) -> Record:
         """The record with the counts and the time of the end, as the history's last row."""
-        counts = {"grad_x": self._tally["grad_x"], "grad_y": self._tally["grad_y"]}
-        record = record._replace(**counts, seconds=self._clock.elapsed())
+        grad_x, grad_y = self._tally["grad_x"], self._tally["grad_y"]
+        record = record._replace(grad_x=grad_x, grad_y=grad_y, seconds=self._clock.elapsed())
         self.history.finish(record, self._extra(record.x).values())
         if self._progress is not None:
             self._progress.show(record, last=True)

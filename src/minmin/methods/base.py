@@ -11,6 +11,7 @@ from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
+from minmin.core.second_order import SecondOrderProblem
 from minmin.core.vectors import Vector
 from minmin.errors import InputError, UnsupportedError, near_names
 
@@ -114,10 +115,13 @@ def require_constants(name: str, problem: Problem) -> Constants:
     return constants
 
 
-def require_type(name: str, problem: Problem, kind: type[Problem]) -> None:
-    """Refuse a problem that is not of the type that something needs."""
-    if not isinstance(problem, kind):
-        raise UnsupportedError(f"{name} needs a {kind.__name__}, which {type(problem).__name__} is not")
+def require_second_order(name: str, problem: Problem) -> None:
+    """Refuse a problem without Hessian products."""
+    if not isinstance(problem, SecondOrderProblem):
+        raise UnsupportedError(
+            f"{name} needs a SecondOrderProblem, with products of the Hessian, which {type(problem).__name__} is not; "
+            "'reduced-lbfgs' needs gradients alone"
+        )
 
 
 def require_y_hessian(name: str, problem: Problem) -> None:

@@ -13,7 +13,7 @@ from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
 from minmin.core.vectors import Vector, dot, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number
-from minmin.methods.base import Candidate, Method, require_type
+from minmin.methods.base import Candidate, Method, require_second_order
 from minmin.methods.newton_step import NewtonStep, solve_newton_system
 from minmin.methods.y_system import YStep, YSystem
 from minmin.numerics.dense import positive
@@ -145,7 +145,7 @@ class ReducedNewton(Method):
             raise InputError(f"forcing_power = {self.forcing_power} must lie between 0 and 1")
 
     def check(self, problem: Problem) -> None:
-        require_type(f"method {self.name!r}", problem, SecondOrderProblem)
+        require_second_order(f"method {self.name!r}", problem)
 
     def init(self, problem: SecondOrderProblem, x: Vector, y: Vector) -> NewtonState:
         return NewtonState(

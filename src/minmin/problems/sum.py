@@ -231,7 +231,7 @@ class _SumEvaluation(Evaluation):
         return RoundingScale(max(s.eps for s in scales), y_norm, fixed_terms)
 
     def _compute_value(self) -> float:
-        return self._total([e.value for e in self._evaluations])
+        return float(self._total([e.value for e in self._evaluations]))
 
     def _compute_grad_x(self) -> Vector:
         return self._total([e.grad_x for e in self._evaluations])
@@ -292,7 +292,7 @@ class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
 
     def model_distance(self, direction: Direction, dy: Blocks) -> float:
         each = zip(self._evaluations, _split(direction), dy, strict=True)
-        return max(e.model_distance(own, part) for e, own, part in each)
+        return max(float(e.model_distance(own, part)) for e, own, part in each)
 
     def value_noise(self) -> float:
         return float(self._total([e.value_noise() for e in self._evaluations]))
