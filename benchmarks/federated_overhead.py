@@ -105,7 +105,7 @@ def measure(kind: type[Rows | Callables], d_y: int, method: str, **options: Any)
 
     ours_s, central_s, bare_s = interleaved_medians(ours, central, bare, repeats=5)
     print(
-        f"{kind.__name__:>9}, {method:>13}, d_y = {d_y:>5}, {each:.1f} ∇y a client and round: "
+        f"{kind.__name__:>9}, {method:>13}, d_y = {d_y:>5}, {each:.1f} ∇y per client and round: "
         f"federated.run {ours_s:.2f} s, minimize {central_s:.2f} s, bare {bare_s:.2f} s; "
         f"ratio to bare {ours_s / bare_s:.2f}, to minimize {ours_s / central_s:.2f}"
     )

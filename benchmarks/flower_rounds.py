@@ -88,7 +88,7 @@ def main() -> None:
     lengths = np.diff([begun, *watch.times])[1:]
     off = np.abs(result.x - same.x).max()
     print(f"  {watch.rounds} rounds; started in {seconds:.0f} s, all rounds in {watch.times[-1] - begun:.0f} s")
-    print(f"  seconds a round: median {np.median(lengths):.2f}, least {lengths.min():.2f}, most {lengths.max():.2f}")
+    print(f"  seconds per round: median {np.median(lengths):.2f}, least {lengths.min():.2f}, most {lengths.max():.2f}")
     print(f"  x differs from one process by {off:.1e}; {result.history.bytes_up[-1] / 1000:.0f} kB up")
 
 

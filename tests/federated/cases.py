@@ -12,16 +12,17 @@ import numpy as np
 
 import minmin
 from minmin import federated
-from minmin.federated import messages
+from minmin.federated import protocol
+from minmin.federated.protocol import DescribeRequest, Envelope
 from minmin.problems import GLM, Function, Quadratic
 
-LOOSENESS = {"bam": {}, "reduced-lbfgs": {"looseness": 1e-3}}
+TIGHT = {"bam": {}, "reduced-lbfgs": {"inner_tolerance_ratio": 1e-3}}
 VARIANTS = [
     ("bam", {}),
     ("bam", {"inner": "newton"}),
-    ("reduced-lbfgs", {"looseness": 1e-3}),
-    ("reduced-lbfgs", {"looseness": 0.05, "inner": "newton"}),
-    ("reduced-lbfgs", {"looseness": 0.01, "stateless": True}),
+    ("reduced-lbfgs", {"inner_tolerance_ratio": 1e-3}),
+    ("reduced-lbfgs", {"inner_tolerance_ratio": 0.05, "inner": "newton"}),
+    ("reduced-lbfgs", {"inner_tolerance_ratio": 0.01, "stateless": True}),
 ]
 
 
@@ -91,20 +92,22 @@ class Misbehaving(federated.Client):
         super().__init__(problem, weight, store=federated.FolderStore(Path(folder) / "state"))
         self.fault, self.rounds, self.folder, self.always = fault, rounds, Path(folder), always
 
-    def answer(self, data):
-        message = messages.decode(data)
-        if self.fault == "garbage" and isinstance(message, messages.WorkRequest) and self._is_due(message):
-            return b"garbage"
-        return super().answer(data)
+    def _run_task(self, message, request):
+        if not self._is_due(message.round):
+            return super()._run_task(message, request)
+        return self._misbehave(self.fault, request)
 
-    def _worked(self, request):
-        if self.fault == "garbage" or not self._is_due(request):
-            return super()._worked(request)
-        return getattr(self, self.fault)(request)
+    def _misbehave(self, fault, request):
+        """A fault gives the fields of the reply that it changes, or another answer."""
+        changed = getattr(self, fault)(request)
+        return changed if isinstance(changed, Envelope) else Envelope(replace(self._good(request), **changed))
 
-    def _is_due(self, request):
-        mark = self.folder / f"round {request.round}"
-        if request.round not in self.rounds or (mark.exists() and not self.always):
+    def _good(self, request):
+        return super()._run_task(request.message, request).message
+
+    def _is_due(self, round_):
+        mark = self.folder / f"round {round_}"
+        if round_ not in self.rounds or (mark.exists() and not self.always):
             return False
         mark.touch()
         return True
@@ -113,42 +116,42 @@ class Misbehaving(federated.Client):
         os.kill(os.getpid(), signal.SIGKILL)
 
     def dies_after(self, request):
-        super()._worked(request)
+        self._good(request)
         os.kill(os.getpid(), signal.SIGKILL)
 
     def sleeps_before(self, request):
         time.sleep(60)
 
     def sleeps_after(self, request):
-        super()._worked(request)
+        self._good(request)
         time.sleep(60)
+
+    def garbage(self, request):
+        return Envelope.from_bytes(b"garbage")
 
     def raises(self, request):
         raise RuntimeError("row 3.14159 of the data is wrong")
 
     def sends_nan(self, request):
-        reply = super()._worked(request)
-        return replace(reply, vector=np.full_like(reply.vector, np.nan))
+        return {"vector": np.full_like(self._good(request).vector, np.nan)}
 
     def sends_no_slope(self, request):
-        return replace(super()._worked(request), grad_y_square=float("inf"))
+        return {"grad_y_square": float("inf")}
 
     def sends_a_wrong_shape(self, request):
-        reply = super()._worked(request)
-        return replace(reply, vector=reply.vector[:-1])
+        return {"vector": self._good(request).vector[:-1]}
 
     def sends_a_wrong_dtype(self, request):
-        reply = super()._worked(request)
-        return replace(reply, vector=reply.vector.astype("float32"))
+        return {"vector": self._good(request).vector.astype("float32")}
 
     def sends_an_old_round(self, request):
-        return replace(super()._worked(request), round=request.round - 1)
+        return {"round": request.label.round - 1}
 
     def sends_another_memory(self, request):
-        return replace(super()._worked(request), memory={"y": 1.0})
+        return {"memory": {"y": 1.0}}
 
     def sends_a_description(self, request):
-        return self._description(messages.DescribeRequest(request.run, request.round))
+        return self.handle(Envelope(DescribeRequest(*request.label[1:])))
 
 
 class Listening(federated.Engine):
@@ -159,10 +162,31 @@ class Listening(federated.Engine):
         self.down, self.up = [], []
 
     def exchange(self, requests, timeout):
-        self.down += [messages.encode(request) for request in requests.values()]
+        self.down += [request.data for request in requests.values()]
         replies = self.engine.exchange(requests, timeout)
-        self.up += [messages.encode(reply) for reply in replies.values()]
+        self.up += [reply.data for reply in replies.values()]
         return replies
 
     def close(self):
         self.engine.close()
+
+
+def ask(client, message):
+    """A client's answer to a message, by function calls."""
+    return client.handle(Envelope(message)).message
+
+
+def count_calls(monkeypatch):
+    """How often this process encodes and decodes messages from now on."""
+    found = {"encode": 0, "decode": 0}
+
+    def count(name, original):
+        def counted(argument):
+            found[name] += 1
+            return original(argument)
+
+        return counted
+
+    for name in found:
+        monkeypatch.setattr(protocol, name, count(name, getattr(protocol, name)))
+    return found

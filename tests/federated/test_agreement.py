@@ -1,4 +1,4 @@
-"""The central run on the Sum, one process, and a process a client: the same x to the last bit."""
+"""The central run on the Sum, one process, and one process per client: a bit-identical x."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_random_federations_in_one_process(seed, variant, single):
     agree(problems, rng.uniform(0.1, 5.0, len(sizes)), method, options, x0=x0, y0=y0, tol=1e-2 if single else 1e-6)
 
 
-@pytest.mark.parametrize(("method", "options"), [("bam", {}), ("reduced-lbfgs", {"looseness": 1e-3})])
+@pytest.mark.parametrize(("method", "options"), [("bam", {}), ("reduced-lbfgs", {"inner_tolerance_ratio": 1e-3})])
 def test_a_process_a_client(method, options):
     central, ours = agree(three_problems(), WEIGHTS, method, options, engine="processes", budget=200)
     assert central.success
@@ -76,7 +76,7 @@ def test_a_process_a_client(method, options):
 def test_a_process_a_client_in_single_precision_without_state():
     rng = np.random.default_rng(1)
     problems = [glm(rng, 5, 2, "float32"), quadratic(rng, 5, 3, "float32")]
-    options = {"stateless": True, "looseness": 1e-3}
+    options = {"stateless": True, "inner_tolerance_ratio": 1e-3}
     assert agree(problems, [3.0, 1.0], "reduced-lbfgs", options, engine="processes", tol=1e-2)[0].success
 
 
@@ -101,9 +101,9 @@ def test_precisions_do_not_mix():
 
 
 def test_the_guard_takes_over_in_a_federation_too(monkeypatch):
-    """BAM's half goes on from the y_i that the clients hold."""
+    """BAM's half continues from the y_i that the clients hold."""
     monkeypatch.setattr(reduced_lbfgs, "inverse_times", lambda pairs, gradient: 1e-9 * gradient)
-    central, ours = agree(three_problems(), WEIGHTS, "reduced-lbfgs", {"looseness": 1e-3}, budget=2000)
+    central, ours = agree(three_problems(), WEIGHTS, "reduced-lbfgs", {"inner_tolerance_ratio": 1e-3}, budget=2000)
     assert "BAM took over after" in central.message
     assert "BAM took over after" in ours.message
     assert ours.success

@@ -5,7 +5,7 @@ import pytest
 
 import minmin
 from minmin.federated import Client, names, run
-from minmin.federated.baselines import LocalMemory, ProxSkipWork
+from minmin.federated.baselines.tasks import LocalMemory, ProxSkipTask
 from minmin.problems import GLM, Quadratic
 
 
@@ -77,12 +77,12 @@ def test_several_local_steps_keep_fedavg_from_the_minimum_but_not_the_corrected_
 def test_the_control_variates_of_proxskip_sum_to_zero():
     problems = quadratics()
     _, weights = federation(problems)
-    work = ProxSkipWork(steps=3, probability=0.3, step_x=0.1, step_y=0.1)
-    x, memories = np.zeros(6), [work.begin(np.zeros(3)) for _ in problems]
+    task = ProxSkipTask(steps=3, probability=0.3, step_x=0.1, step_y=0.1)
+    x, memories = np.zeros(6), [task.begin(np.zeros(3)) for _ in problems]
     for _ in range(5):
-        done = [work.done_by(p, x, m) for p, m in zip(problems, memories, strict=True)]
-        memories = [memory for memory, _ in done]
-        x = x - sum(w * e.grad_x for w, (_, e) in zip(weights, done, strict=True))
+        outcomes = [task.run_at_client(p, x, m) for p, m in zip(problems, memories, strict=True)]
+        memories = [outcome.memory for outcome in outcomes]
+        x = x - sum(w * outcome.vector for w, outcome in zip(weights, outcomes, strict=True))
         assert all(isinstance(memory, LocalMemory) for memory in memories)
         total = sum(w * memory.control for w, memory in zip(weights, memories, strict=True))
         np.testing.assert_allclose(total, 0, atol=1e-12)

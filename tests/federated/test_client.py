@@ -1,35 +1,38 @@
 """Clients: a repeated round moves nothing, and what should not be answered is refused in a word."""
 
+import json
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from minmin.methods.reconstruct import Reconstruct
 
 import minmin
-from federated.cases import glm, quadratic
+from federated.cases import ask, glm, quadratic
 from minmin.federated import Client, FolderStore, MemoryStore
-from minmin.federated.messages import (
+from minmin.federated.protocol import (
     DescribeRequest,
     Description,
-    LookRequest,
+    EvaluateRequest,
     Refusal,
     Reply,
-    WorkRequest,
+    TaskRequest,
     decode,
     encode,
 )
-from minmin.federated.works import described
+from minmin.federated.tasks import describe_task
+from minmin.methods.inner.partial_minimum import LowerY
 from minmin.problems import Function
 
-NAME, SETTINGS = described(Reconstruct("lbfgs", 1e-8, None, False))
+NAME, SETTINGS = describe_task(LowerY("lbfgs", 1e-8, None, False))
+
+
+def changed(**settings):
+    return json.dumps(json.loads(SETTINGS) | settings)
 
 
 def request(round_=1, x=None, **changes):
     x = np.linspace(1.0, 2.0, 4) if x is None else x
-    return replace(
-        WorkRequest("run", round_, x, NAME, SETTINGS, True, f"digest {round_} {x.tobytes().hex()}"), **changes
-    )
+    return replace(TaskRequest("run", round_, x, NAME, SETTINGS, True), **changes)
 
 
 @pytest.fixture(params=["memory", "folder"])
@@ -41,7 +44,7 @@ def client(request, tmp_path):
 def refusal_of(client, message):
     """Why a client refused; whatever it refuses leaves its state alone."""
     before = client.y
-    answer = client.handle(message)
+    answer = ask(client, message)
     assert isinstance(answer, Refusal)
     assert (answer.run, answer.round) == (message.run, message.round)
     assert np.array_equal(client.y, before)
@@ -49,13 +52,13 @@ def refusal_of(client, message):
 
 
 def test_a_description_is_what_the_problem_is(client):
-    answer = client.handle(DescribeRequest("run", 0))
+    answer = ask(client, DescribeRequest("run", 0))
     assert isinstance(answer, Description)
     assert (answer.d_x, answer.d_y, answer.weight, answer.dtype) == (4, 3, 1.0, "float64")
 
 
 def test_a_round_moves_y_and_tells_the_gradient(client):
-    reply = client.handle(request())
+    reply = ask(client, request())
     assert isinstance(reply, Reply)
     evaluation = client._problem.fix(request().x).at(client.y)
     assert np.array_equal(reply.vector, evaluation.grad_x)
@@ -64,11 +67,11 @@ def test_a_round_moves_y_and_tells_the_gradient(client):
 
 
 def test_a_repeated_round_is_answered_the_same_and_moves_nothing(client):
-    client.handle(request())
-    first = client.handle(request(2))
+    ask(client, request())
+    first = ask(client, request(2))
     y = client.y
     for _ in range(3):
-        again = client.handle(request(2))
+        again = ask(client, request(2))
         assert encode(again) == encode(first)
         assert np.array_equal(client.y, y)
 
@@ -78,17 +81,17 @@ def test_a_client_that_comes_back_goes_on_from_its_folder(tmp_path):
     staying, coming_back = Client(problem), Client(problem, store=FolderStore(tmp_path))
     xs = np.random.default_rng(1).standard_normal((5, 4))
     for number, x in enumerate(xs, 1):
-        reply = staying.handle(request(number, x))
+        reply = ask(staying, request(number, x))
         for _ in range(2):
             coming_back = Client(problem, store=FolderStore(tmp_path))
-            told = coming_back.handle(request(number, x))
+            told = ask(coming_back, request(number, x))
             assert np.array_equal(told.vector, reply.vector)
             assert np.array_equal(coming_back.y, staying.y)
 
 
 def test_stale_rounds_are_refused(client):
     for number in (1, 2, 3):
-        client.handle(request(number))
+        ask(client, request(number))
     assert refusal_of(client, request(2)) == "stale"
     assert refusal_of(client, request(0)) == "stale"
     assert refusal_of(client, request(-1)) == "stale"
@@ -96,20 +99,20 @@ def test_stale_rounds_are_refused(client):
 
 def test_a_missed_round_is_named(client):
     assert refusal_of(client, request(2)) == "missed round 1"
-    client.handle(request(1))
+    ask(client, request(1))
     assert refusal_of(client, request(7)) == "missed round 2"
-    assert isinstance(client.handle(request(2)), Reply)
+    assert isinstance(ask(client, request(2)), Reply)
 
 
 def test_another_request_of_the_same_round_is_refused(client):
-    client.handle(request())
+    ask(client, request())
     assert refusal_of(client, request(x=np.zeros(4))) == "another request of the same round"
 
 
 def test_another_run_has_a_y_of_its_own(client):
-    client.handle(request())
+    ask(client, request())
     first = client.y
-    client.handle(request(x=np.zeros(4), run="other"))
+    ask(client, request(x=np.zeros(4), run="other"))
     assert not np.array_equal(client.y, first)
     y = client.store.load("run", client.y0).y
     assert np.array_equal(y, first)
@@ -139,30 +142,33 @@ def test_foreign_names_of_runs_write_nothing(name, tmp_path):
 )
 def test_an_x_of_another_shape_or_type_is_refused(client, x):
     assert refusal_of(client, request(x=x)) == "malformed"
-    assert refusal_of(client, LookRequest("run", 0, x, True)) == "malformed"
+    assert refusal_of(client, EvaluateRequest("run", 0, x, True)) == "malformed"
 
 
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("eval", {}),
-        ("reconstruct", {}),
+        ("eval", "{}"),
+        ("lower-y", "{}"),
+        ("lower-y", ""),
+        ("lower-y", "[]"),
+        ("lower-y", "{" * 100_000),
         ("bam", SETTINGS),
-        ("reconstruct", SETTINGS | {"more": 1}),
-        ("reconstruct", SETTINGS | {"constants": {"L_x": -1.0}}),
-        ("reconstruct", SETTINGS | {"constants": [1]}),
+        ("lower-y", changed(more=1)),
+        ("lower-y", changed(constants={"L_x": -1.0})),
+        ("lower-y", changed(constants=[1])),
     ],
 )
-def test_unknown_work_is_refused(client, name, settings):
-    assert refusal_of(client, request(work=name, settings=settings)) == "unknown work"
+def test_unknown_tasks_are_refused(client, name, settings):
+    assert refusal_of(client, request(task=name, settings=settings)) == "unknown task"
 
 
-def test_work_that_cannot_be_done_is_refused(client):
-    assert refusal_of(client, request(settings=SETTINGS | {"inner": "magic"})).startswith("raised ")
+def test_a_task_that_cannot_be_run_is_refused(client):
+    assert refusal_of(client, request(settings=changed(inner="magic"))).startswith("raised ")
 
 
 def test_messages_that_are_no_requests_are_refused(client):
-    for message in (Refusal("run", 1, "stale"), client.handle(DescribeRequest("run", 0))):
+    for message in (Refusal("run", 1, "stale"), ask(client, DescribeRequest("run", 0))):
         assert refusal_of(client, message) == "malformed"
     assert decode(client.answer(b"no message")).reason == "malformed"
     assert decode(client.answer(encode(request())[:-1])).reason == "malformed"
@@ -170,14 +176,14 @@ def test_messages_that_are_no_requests_are_refused(client):
 
 def test_looking_moves_nothing(client):
     x = np.ones(4)
-    before = client.handle(LookRequest("run", 0, x, True))
-    client.handle(request())
+    before = ask(client, EvaluateRequest("run", 0, x, True))
+    ask(client, request())
     y = client.y
-    after = client.handle(LookRequest("run", 1, x, True))
+    after = ask(client, EvaluateRequest("run", 1, x, True))
     assert np.array_equal(client.y, y)
     assert np.array_equal(after.vector, client._problem.fix(x).at(y).grad_x)
-    assert client.handle(LookRequest("run", 1, x, False)).vector.shape == (0,)
-    at_start = client.handle(LookRequest("run", 0, x, True))
+    assert ask(client, EvaluateRequest("run", 1, x, False)).vector.shape == (0,)
+    at_start = ask(client, EvaluateRequest("run", 0, x, True))
     assert np.array_equal(at_start.vector, before.vector)
     assert at_start.value == before.value
 
@@ -185,8 +191,8 @@ def test_looking_moves_nothing(client):
 def test_a_store_that_fails_moves_nothing(tmp_path, monkeypatch):
     client = Client(quadratic(np.random.default_rng(0), 4, 3), store=FolderStore(tmp_path))
     undisturbed = Client(quadratic(np.random.default_rng(0), 4, 3))
-    client.handle(request())
-    undisturbed.handle(request())
+    ask(client, request())
+    ask(undisturbed, request())
 
     def full(self, run, kept):
         raise OSError(28, "No space left on device")
@@ -194,16 +200,16 @@ def test_a_store_that_fails_moves_nothing(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(FolderStore, "save", full)
         assert refusal_of(client, request(2)) == "raised OSError"
-    again, whole = client.handle(request(2)), undisturbed.handle(request(2))
+    again, whole = ask(client, request(2)), ask(undisturbed, request(2))
     assert np.array_equal(again.vector, whole.vector)
     assert np.array_equal(client.y, undisturbed.y)
 
 
 def test_damage_is_refused_without_telling_where(tmp_path):
     client = Client(quadratic(np.random.default_rng(0), 4, 3), store=FolderStore(tmp_path))
-    client.handle(request())
+    ask(client, request())
     (tmp_path / "run.state").write_bytes(b"damage")
-    assert client.handle(request(2)).reason == "raised CheckpointError"
+    assert ask(client, request(2)).reason == "raised CheckpointError"
 
 
 @pytest.mark.parametrize("place", ["value", "grad_x", "grad_y"])
@@ -215,8 +221,8 @@ def test_errors_carry_no_data(place):
 
     parts = {"value": lambda x, y: 0.0, "grad_x": lambda x, y: x, "grad_y": lambda x, y: y, place: failing}
     client = Client(Function(parts["value"], parts["grad_x"], parts["grad_y"], d_x=4, d_y=3))
-    for message in (request(), LookRequest("run", 0, np.ones(4), True)):
-        told = client.handle(message)
+    for message in (request(), EvaluateRequest("run", 0, np.ones(4), True)):
+        told = ask(client, message)
         assert told.reason == "raised ValueError"
         assert asdict(told) == {"run": "run", "round": message.round, "reason": "raised ValueError"}
         data = client.answer(encode(message))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import minmin
-from federated.cases import glm, quadratic
+from federated.cases import ask, glm, quadratic
 from minmin import federated
-from minmin.federated.messages import MeasureRequest, Refusal, encode
+from minmin.federated.protocol import MeasureRequest, Refusal, encode
 
 
 def of_x(x, y):
@@ -82,10 +82,10 @@ def test_only_declared_numbers_leave():
     rng = np.random.default_rng(0)
     client = federated.Client(glm(rng, 4, 3), metrics={"size": of_y})
     federated.run([client], rounds=3, tol=0.0)
-    answer = client.handle(MeasureRequest("", 0, np.zeros(4)))
+    answer = ask(client, MeasureRequest("", 0, np.zeros(4)))
     assert vars(answer) == {"run": "", "round": 0, "metrics": {"size": client.y @ client.y}}
     assert client.y.tobytes() not in encode(answer)
-    assert isinstance(client.handle(MeasureRequest("", 0, np.zeros(5))), Refusal)
+    assert isinstance(ask(client, MeasureRequest("", 0, np.zeros(5))), Refusal)
 
 
 def test_metrics_cannot_move_what_the_client_keeps():
@@ -128,3 +128,34 @@ def test_a_checkpoint_knows_its_clients_by_name(tmp_path):
         federated.run(clients, rounds=4, tol=0.0, checkpoint=tmp_path / "run")
     clients[1].name = "ward 1"
     assert federated.run(clients, rounds=4, tol=0.0, checkpoint=tmp_path / "run").calls["grad_x"] == 4
+
+
+def test_a_resumed_run_measures_what_a_whole_one_does(tmp_path):
+    options = {"tol": 0.0, "evaluate_every": 1}
+    whole = federated.run(clients_with({"first": of_x, "size": of_y}), "bam", rounds=8, **options).history
+    clients = clients_with({"first": of_x, "size": of_y})
+    for rounds in (3, 8):
+        cut = federated.run(clients, "bam", rounds=rounds, checkpoint=tmp_path / "c", **options).history
+    assert cut.columns == whole.columns
+    for column in ("grad_x", "value", "first", "size"):
+        assert np.array_equal(cut[column], whole[column]), column
+
+
+def test_metrics_are_measured_after_a_step_that_the_budget_cuts_off():
+    """The history's last row is at the answer and the y_i of now."""
+    clients = clients_with({"first": of_x, "size": of_y})
+    r = federated.run(clients, "reduced-lbfgs", rounds=7, tol=0.0, evaluate_every=1)
+    assert r.status == "budget"
+    assert np.array_equal(r.history["first"][-1], np.full(3, r.x[0]))
+    assert np.array_equal(r.history["size"][-1], [client.y @ client.y for client in clients])
+
+
+def test_a_metric_that_was_not_announced_is_left_out():
+    clients = clients_with({"first": of_x})
+
+    def add(record):
+        clients[0].metrics["size"] = of_y
+
+    r = federated.run(clients, rounds=4, tol=0.0, evaluate_every=1, callback=add)
+    assert r.history.columns[-1] == "first"
+    assert np.array_equal(r.history["first"][-1], np.full(3, r.x[0]))

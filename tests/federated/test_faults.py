@@ -114,7 +114,7 @@ class Broken(Quadratic):
 
 
 class Indescribable(Quadratic):
-    def constants_where(self, cost_ratio):
+    def constants_for(self, cost_ratio):
         raise RuntimeError("the data are gone")
 
 
@@ -153,7 +153,7 @@ class Killing(ProcessEngine):
         self.left -= 1
         if self.process_id(number) in self.killed:  # and nobody has noticed yet
             self._running[number].process.join()
-        self._started([number])
+        self._make_ready([number])
         self.killed.append(self.process_id(number))
         if self.left % 2:
             os.kill(self.killed[-1], signal.SIGKILL)

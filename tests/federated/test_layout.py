@@ -64,8 +64,8 @@ def test_a_run_by_names_is_the_run_by_x_and_y(engine):
         federated.Client(layout.problem(w.value, w.gradient, constants=w.glm.constants), y0=layout.y0) for w in wards
     ]
     plain = [federated.Client(Function(*callables(w), d_x=6, d_y=3, constants=w.glm.constants)) for w in wards]
-    ours = federated.run(named, "reduced-lbfgs", engine=engine, x0=layout.x0, tol=1e-9, looseness=1e-3)
-    theirs = federated.run(plain, "reduced-lbfgs", tol=1e-9, looseness=1e-3)
+    ours = federated.run(named, "reduced-lbfgs", engine=engine, x0=layout.x0, tol=1e-9, inner_tolerance_ratio=1e-3)
+    theirs = federated.run(plain, "reduced-lbfgs", tol=1e-9, inner_tolerance_ratio=1e-3)
     assert ours.success
     assert np.array_equal(ours.x, theirs.x)
     assert layout.shared(ours.x)["body"].shape == (2, 3)

@@ -8,7 +8,7 @@ import pytest
 from federated.cases import Listening
 from minmin import federated
 from minmin.federated import Client, FolderStore, LocalEngine, ProcessEngine
-from minmin.federated.messages import Description, Refusal, Reply, decode
+from minmin.federated.protocol import Description, Refusal, Reply, decode
 from minmin.problems import GLM, Quadratic
 
 D_X, SIZES = 7, (3, 5)

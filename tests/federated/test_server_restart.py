@@ -26,11 +26,11 @@ def leaves(tree):
 
 
 def states(folder):
-    """What every client holds: round, y, all that its work remembers, and the vector it sent; not the run's name."""
+    """What every client holds: round, y, all that its task remembers, and the vector it sent; not the run's name."""
     found = []
     for client in three_clients(folder):
         kept = client.store.load(client.store.newest(), client.y0)
-        found.append(leaves((kept.round, kept.y, kept.memory, kept.reply.vector)))
+        found.append(leaves((kept.round, kept.y, kept.memory, kept.reply.message.vector)))
     return found
 
 
@@ -115,12 +115,12 @@ def slow(record):
 
 if __name__ == "__main__":
     clients = three_clients(folder)
-    opened = ENGINES[engine](clients)
+    started = ENGINES[engine](clients)
     if engine == "processes":
-        print(*(opened.process_id(i) for i in range(3)))
+        print(*(started.process_id(i) for i in range(3)))
     print("ready", flush=True)
-    r = federated.run(clients, method, engine=opened, callback=slow, checkpoint=folder + "/server")
-    opened.close()
+    r = federated.run(clients, method, engine=started, callback=slow, checkpoint=folder + "/server")
+    started.close()
     np.savez(folder + "/answer", x=r.x, fun=r.fun, grad_x=r.history.grad_x, value=r.history.value, nit=r.nit)
 """
 
@@ -213,7 +213,7 @@ def test_a_full_disk_ends_the_run_and_not_the_clients(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("minmin.checkpoint.write_atomically", full)
+        patch.setattr("minmin.loop.checkpoint.write_atomically", full)
         with pytest.raises(minmin.CheckpointError, match="No space left"):
             federated.run(three_clients(tmp_path), "bam", checkpoint=tmp_path / "c")
     result = federated.run(three_clients(tmp_path), "bam", checkpoint=tmp_path / "c")

@@ -5,34 +5,50 @@ import os
 import signal
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from minmin.methods.curvature import Pairs
-from minmin.methods.reconstruct import YMemory
-from minmin.space import dtype_name
 
 import minmin
+from minmin.core.arrays import dtype_name
 from minmin.federated import FolderStore, MemoryStore
-from minmin.federated.messages import Reply, encode
+from minmin.federated.protocol import Envelope, Reply
 from minmin.federated.store import Kept
+from minmin.loop.codec import encode, seal
+from minmin.methods.inner.partial_minimum import YMemory
+from minmin.numerics.lbfgs import Pairs, remember
 
 Y = np.array([np.pi, np.e])
+
+
+class Nested(NamedTuple):
+    """A memory that no task declares."""
+
+    y: int
 
 
 def kept(round_=1, y=Y):
     reply = Reply(
         "run", round_, np.ones(3, dtype_name(y)), 1.0, 0.5, 0.25, 0.0, 1e-16, {"gain": 2.0}, {"grad_y": 3}, 0.1
     )
-    return Kept(round_, y, YMemory(y, Pairs(), float("inf"), 0.5, 0.25), "digest", reply)
+    return Kept(
+        round_,
+        y,
+        YMemory(y, remember(Pairs.none(y), y, 2.0 * y, 5), float("inf"), 0.5, 0.25),
+        "digest",
+        Envelope(reply),
+    )
 
 
 def assert_same(a, b):
     assert (a.round, a.request) == (b.round, b.request)
-    assert encode(a.reply) == encode(b.reply)
+    assert a.reply.data == b.reply.data
     assert np.array_equal(a.y, b.y)
     assert np.array_equal(a.memory.y, b.memory.y)
-    assert a.memory[1:] == b.memory[1:]
+    assert a.memory[2:] == b.memory[2:]
+    for one, other in zip(a.memory.solver, b.memory.solver, strict=True):
+        assert np.array_equal(one, other)
 
 
 @pytest.fixture(params=["memory", "folder"])
@@ -107,9 +123,31 @@ def test_every_damage_is_told(tmp_path):
     cut = [whole[:i] for i in (0, 5, 30, len(whole) // 2, len(whole) - 1)]
     for data in [*flipped, *cut, b"something else"]:
         path.write_bytes(data)
-        with pytest.raises(minmin.CheckpointError, match=r"run\.state is truncated or damaged; it was left as it is"):
+        damaged = data.startswith(b"minmin client state ")
+        words = "is truncated or damaged" if damaged else "is not a minmin client state"
+        with pytest.raises(minmin.CheckpointError, match=rf"run\.state {words}; it was left as it is"):
             store.load("run", Y)
         assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"minmin client state 1\n" + b"0" * 32, "older format, from an earlier minmin, and cannot be resumed"),
+        (seal("minmin client state", 99, b"")[:-1], "truncated or damaged"),
+        (seal("minmin client state", 99, b"x"), "has format 99, from a newer minmin; this one reads 2"),
+        (seal("minmin checkpoint", 2, b"x"), "is not a minmin client state"),
+        (seal("minmin client state", 2, encode(Nested(1), {})), "the memory of a task that is not registered"),
+    ],
+)
+def test_files_of_other_formats_are_refused_and_left(head, words, tmp_path):
+    path = tmp_path / "run.state"
+    path.write_bytes(head)
+    store = FolderStore(tmp_path)
+    for use in (lambda: store.load("run", Y), lambda: store.save("run", kept())):
+        with pytest.raises(minmin.CheckpointError, match=words):
+            use()
+    assert path.read_bytes() == head
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
@@ -150,3 +188,9 @@ def test_killed_between_writing_and_renaming(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "run.state"]
     store.save("run", kept(2))
     assert_same(store.load("run", Y), kept(2))
+
+
+def test_importing_needs_no_locks_of_posix():
+    script = "import sys; sys.modules['fcntl'] = None; import minmin.federated; print('imported')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "imported\n"

@@ -106,7 +106,7 @@ class YTask(ABC):
 
     A task is a frozen dataclass of numbers and strings, since it is sent to clients. Its memory, a NamedTuple, stays
     with its part of y; a server hears only the memory's own numbers: counts and estimates, never y, nor anything of
-    its size. Every subclass with a ``name`` can be asked for by that name.
+    its size. Every subclass with a ``name`` can be asked for by that name, wherever its module was imported.
     """
 
     name: ClassVar[str]
@@ -117,8 +117,12 @@ class YTask(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "name" in cls.__dict__:
-            YTask.named[cls.name] = cls
+        if "name" not in cls.__dict__:
+            return
+        known = YTask.named.get(cls.name, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise InputError(f"a task called {cls.name!r} exists already: {known.__module__}.{known.__qualname__}")
+        YTask.named[cls.name] = cls  # a module that is loaded again has a new class
 
     @abstractmethod
     def begin(self, y: Array) -> Any:

@@ -1,27 +1,42 @@
 """One shared x, private y_i: minimise over clients whose data and y_i never leave them."""
 
-from minmin.federated.blur import Blur
+import warnings
+from typing import Any
+
 from minmin.federated.client import Client
+from minmin.federated.clip_and_noise import ClipAndNoise
 from minmin.federated.engines import Engine, FlowerEngine, LocalEngine, ProcessEngine
 from minmin.federated.evaluation import evaluate
 from minmin.federated.layout import Layout
+from minmin.federated.protocol import Envelope
 from minmin.federated.run import names, run
-from minmin.federated.server import ClientError
+from minmin.federated.session import ClientError
 from minmin.federated.store import FolderStore, MemoryStore, StateStore
+from minmin.federated.tasks import ClientTask, Outcome
 
 __all__ = [
-    "Blur",
     "Client",
     "ClientError",
+    "ClientTask",
+    "ClipAndNoise",
     "Engine",
+    "Envelope",
     "FlowerEngine",
     "FolderStore",
     "Layout",
     "LocalEngine",
     "MemoryStore",
+    "Outcome",
     "ProcessEngine",
     "StateStore",
     "evaluate",
     "names",
     "run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Blur":
+        warnings.warn("minmin.federated.Blur is called ClipAndNoise now", DeprecationWarning, stacklevel=2)
+        return ClipAndNoise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

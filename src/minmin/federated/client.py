@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from minmin.core.arrays import Array, all_finite, dtype_name, to_like, to_numpy
+from minmin.core.counting import Tally
+from minmin.core.problem import Evaluation, Problem, YTask
+from minmin.core.start import make_start
+from minmin.core.vectors import dot, square
 from minmin.errors import InputError, as_number
-from minmin.federated.blur import Blur
-from minmin.federated.messages import (
-    DescribeRequest,
-    Description,
-    LookRequest,
-    MeasureRequest,
-    Measures,
-    Message,
-    MessageError,
-    Refusal,
-    Reply,
-    WorkRequest,
-    decode,
-    encode,
-)
+from minmin.federated import protocol
+from minmin.federated.clip_and_noise import ClipAndNoise
+from minmin.federated.protocol import Envelope, Message, MessageError
 from minmin.federated.store import Kept, MemoryStore, StateStore
-from minmin.federated.works import public_part, rebuilt
-from minmin.oracle import Ability, Evaluation, Problem, Work
-from minmin.space import all_finite, dot, dtype_name, like, to_numpy
-from minmin.sums import JOINTLY_EXPENSIVE, Sum
-from minmin.tally import Tally
+from minmin.federated.tasks import build_task, public_part, run_task
+from minmin.problems.sum import JOINTLY_EXPENSIVE, Sum
 
 
 class Client:
@@ -47,13 +38,15 @@ class Client:
         Where y_i starts, zero where not given.
     store : StateStore, optional
         Where y_i and the last reply are kept; in memory where not given.
-    blur : Blur, optional
-        Clipping and noise for the vector that is sent; the server's bound is no certificate then.
+    clip_and_noise : ClipAndNoise, optional
+        For the vector that is sent; the server's bound is then no certificate.
     name : str, optional
-        What the client is called in messages and errors; a run that goes on needs the same clients in the same order.
+        What the client is called in messages and errors; a run resumes only with the same clients in the same order.
     metrics : mapping of str to callable, optional
-        What this client is willing to tell of itself when it is asked, such as its loss on data held out: each
+        What this client is willing to tell of itself when it is asked, such as its loss on held-out data: each
         ``metric(x, y)`` gives one number.
+    blur : ClipAndNoise, optional
+        The former name of ``clip_and_noise``.
     """
 
     def __init__(
@@ -63,9 +56,10 @@ class Client:
         *,
         y0: Any = None,
         store: StateStore | None = None,
-        blur: Blur | None = None,
+        clip_and_noise: ClipAndNoise | None = None,
         name: str = "",
         metrics: Mapping[str, Callable[[Any, Any], float]] | None = None,
+        blur: ClipAndNoise | None = None,
     ):
         if not isinstance(problem, Problem) or isinstance(problem, Sum):
             raise InputError(f"a client's problem must be a minmin problem, but no Sum; got {type(problem).__name__}")
@@ -73,154 +67,154 @@ class Client:
             raise InputError(f"weight = {weight} must be positive and finite")
         self.weight = float(weight)
         self.store = MemoryStore() if store is None else store
-        if blur is not None and not isinstance(blur, Blur):
-            raise InputError(f"blur must be a minmin.federated.Blur, got {blur!r}")
-        self.blur = blur
+        if blur is not None:
+            warnings.warn("Client(blur=) is called clip_and_noise= now", DeprecationWarning, stacklevel=2)
+            clip_and_noise = blur
+        if clip_and_noise is not None and not isinstance(clip_and_noise, ClipAndNoise):
+            raise InputError(f"clip_and_noise must be a minmin.federated.ClipAndNoise, got {clip_and_noise!r}")
+        self.clip_and_noise = clip_and_noise
         if not isinstance(name, str):
             raise InputError(f"a client's name must be a str, got {name!r}")
         self.name = name
-        self.metrics = _checked_metrics(metrics)
-        _, self.y0 = problem.start(None, y0)
+        self.metrics = _check_metrics(metrics)
+        _, self.y0 = make_start(problem, None, y0)
         self._tally = Tally()
-        self._problem = problem.matching(self.y0).counted(self._tally)
+        self._problem = problem.to_like(self.y0).counted(self._tally)
 
     @property
     def y(self) -> np.ndarray[Any, Any]:
         """y_i after the newest round of the newest run, for use where the client is."""
         run = self.store.newest()
-        kept = None if run is None else self.store.load(run, self.y0)
-        return to_numpy(self.y0 if kept is None else kept.y)
+        return to_numpy(self.y0 if run is None else self._y_in(run))
 
     def answer(self, data: bytes) -> bytes:
-        """The same as :meth:`handle` for encoded messages."""
+        """The same as :meth:`handle`, for bytes."""
+        return self.handle(Envelope.from_bytes(data)).data
+
+    def handle(self, request: Envelope) -> Envelope:
+        """Answer a request. Whatever goes wrong is told in a few words, without any of the data."""
         try:
-            message = decode(data)
+            message = request.message
         except MessageError:
-            return encode(Refusal("", 0, "malformed"))
-        return encode(self.handle(message))
-
-    def handle(self, message: Message) -> Message:
-        """Answer a message of the server's; whatever goes wrong is told in a word, without any of the data."""
+            return Envelope(protocol.Refusal("", 0, "malformed"))
         try:
-            if isinstance(message, DescribeRequest):
-                return self._description(message)
-            if isinstance(message, WorkRequest):
-                return self._worked(message)
-            if isinstance(message, LookRequest):
-                return self._looked(message)
-            if isinstance(message, MeasureRequest):
-                return self._measured(message)
+            if isinstance(message, protocol.DescribeRequest):
+                return Envelope(self._describe(message))
+            if isinstance(message, protocol.TaskRequest) and self._is_point(message.x):
+                return self._run_task(message, request)
+            if isinstance(message, protocol.EvaluateRequest) and self._is_point(message.x):
+                return Envelope(self._evaluate(message, request))
+            if isinstance(message, protocol.MeasureRequest) and self._is_point(message.x):
+                return Envelope(self._measure(message))
         except Exception as error:
-            return Refusal(message.run, message.round, f"raised {type(error.__cause__ or error).__name__}")
-        return Refusal(message.run, message.round, "malformed")
+            return _refuse(message, f"raised {type(error.__cause__ or error).__name__}")
+        return _refuse(message, "malformed")
 
-    def _description(self, message: DescribeRequest) -> Description:
+    def _describe(self, message: protocol.DescribeRequest) -> protocol.Description:
         p = self._problem
-        constants, abilities = p.constants_where(JOINTLY_EXPENSIVE), p.abilities
-        if self.blur is not None:  # whatever a bound is computed from, it then rests on vectors that are no gradients
+        constants, has_value = p.constants_for(JOINTLY_EXPENSIVE), p.has_value
+        if self.clip_and_noise is not None:  # any bound would then rest on vectors that are no gradients
             constants = None if constants is None else replace(constants, source="estimated")
-            abilities &= ~Ability.VALUE
-        return Description(
+            has_value = False
+        return protocol.Description(
             message.run,
             message.round,
-            self.name,
-            list(self.metrics),
-            p.d_x,
-            p.d_y,
-            self.weight,
-            dtype_name(self.y0),
-            int(abilities.value),
-            constants,
+            name=self.name,
+            measured=list(self.metrics),
+            d_x=p.d_x,
+            d_y=p.d_y,
+            weight=self.weight,
+            dtype=dtype_name(self.y0),
+            has_value=has_value,
+            has_y_hessian=p.has_y_hessian,
+            constants=constants,
         )
 
-    def _worked(self, request: WorkRequest) -> Message:
-        if not self._asks_at_a_point(request):
-            return Refusal(request.run, request.round, "malformed")
-        kept = self.store.load(request.run, self.y0)
+    def _run_task(self, message: protocol.TaskRequest, request: Envelope) -> Envelope:
+        kept = self.store.load(message.run, self.y0)
         done = 0 if kept is None else kept.round
-        if kept is not None and request.round == done:
-            return self._again(request, kept)
-        if request.round != done + 1:
-            return Refusal(request.run, request.round, "stale" if request.round <= done else f"missed round {done + 1}")
+        if kept is not None and message.round == done:  # answered before: answer the same, and y does not move
+            same = request.digest == kept.request
+            return kept.reply if same else _refuse(message, "another request of the same round")
+        if message.round != done + 1:
+            return _refuse(message, "stale" if message.round <= done else f"missed round {done + 1}")
         try:
-            work = _work_of(request)
+            task = build_task(YTask.named[message.task], message.settings)
         except (KeyError, TypeError, ValueError):
-            return Refusal(request.run, request.round, "unknown work")
+            return _refuse(message, "unknown task")
         begun = time.perf_counter()
         self._tally.counts.clear()
-        memory = work.begin(self.y0 if kept is None else kept.y)
-        if kept is not None and type(kept.memory) is type(memory):  # else another kind of work goes on from y
+        memory = task.begin(self.y0 if kept is None else kept.y)
+        if kept is not None and type(kept.memory) is type(memory):  # else another kind of task starts from y
             memory = kept.memory
-        memory, evaluation = work.done_by(self._problem, like(request.x, self.y0), memory)
-        told = public_part(memory)
-        reply = self._reply(request, evaluation, told, gradient=True, value=request.value, begun=begun)
+        memory, evaluation, vector = run_task(task, self._problem, to_like(message.x, self.y0), memory)
+        reply = self._reply(request, evaluation, vector, public_part(memory), value=message.value, begun=begun)
         if not (all_finite(reply.vector) and math.isfinite(reply.grad_y_square)):
-            return Refusal(request.run, request.round, "not finite")
-        self.store.save(request.run, Kept(request.round, evaluation.y, memory, request.digest, reply))
-        return reply
+            return _refuse(message, "not finite")
+        answer = Envelope(reply)
+        self.store.save(message.run, Kept(message.round, evaluation.y, memory, request.digest, answer))
+        return answer
 
-    def _again(self, request: WorkRequest, kept: Kept) -> Message:
-        """A round that was answered before is answered the same, and y does not move."""
-        if request.digest != kept.request:
-            return Refusal(request.run, request.round, "another request of the same round")
-        return kept.reply
-
-    def _looked(self, request: LookRequest) -> Message:
-        if not self._asks_at_a_point(request):
-            return Refusal(request.run, request.round, "malformed")
-        kept = self.store.load(request.run, self.y0) if request.round > 0 else None
+    def _evaluate(self, message: protocol.EvaluateRequest, request: Envelope) -> protocol.Reply:
         begun = time.perf_counter()
         self._tally.counts.clear()
-        y = self.y0 if kept is None else kept.y
-        evaluation = self._problem.fix(like(request.x, self.y0)).at(y)
-        return self._reply(request, evaluation, {}, gradient=request.gradient, value=True, begun=begun)
+        y = self._y_in(message.run) if message.round > 0 else self.y0
+        evaluation = self._problem.fix(to_like(message.x, self.y0)).at(y)
+        vector = evaluation.grad_x if message.gradient else None
+        return self._reply(request, evaluation, vector, {}, value=True, begun=begun)
 
-    def _measured(self, request: MeasureRequest) -> Message:
-        if not self._asks_at_a_point(request):
-            return Refusal(request.run, request.round, "malformed")
-        kept = self.store.load(request.run, self.y0) if request.run else None
-        y = self.y if not request.run else to_numpy(self.y0 if kept is None else kept.y)
-        told = {name: float(metric(request.x.copy(), y.copy())) for name, metric in self.metrics.items()}
-        return Measures(request.run, request.round, told)
+    def _measure(self, message: protocol.MeasureRequest) -> protocol.Measures:
+        y = to_numpy(self._y_in(message.run)) if message.run else self.y
+        told = {name: float(metric(message.x.copy(), y.copy())) for name, metric in self.metrics.items()}
+        return protocol.Measures(message.run, message.round, told)
 
-    def _asks_at_a_point(self, request: WorkRequest | LookRequest | MeasureRequest) -> bool:
-        x: Any = request.x
+    def _y_in(self, run: str) -> Array:
+        """y_i after the newest round of a run."""
+        kept = self.store.load(run, self.y0)
+        return self.y0 if kept is None else kept.y
+
+    def _is_point(self, x: Any) -> bool:
         known = isinstance(x, np.ndarray) and dtype_name(x) == dtype_name(self.y0)
-        return known and x.shape == (self._problem.d_x,) and _is_finite(request)
+        return known and x.shape == (self._problem.d_x,) and all_finite(x)
 
     def _reply(
         self,
-        request: Message,
+        request: Envelope,
         evaluation: Evaluation,
+        vector: Array | None,
         memory: dict[str, float],
         *,
-        gradient: bool,
         value: bool,
         begun: float,
-    ) -> Reply:
-        has_value = value and Ability.VALUE in self._problem.abilities and self.blur is None
+    ) -> protocol.Reply:
+        """The reply; without a vector, it tells nothing of gradients at all."""
+        has_value = value and self._problem.has_value and self.clip_and_noise is None
         told = float(evaluation.value) if has_value else None
-        vector = to_numpy(evaluation.grad_x) if gradient else np.zeros(0)
-        if gradient and self.blur is not None:
-            vector = self.blur.of(vector, request)
-        slope = evaluation.grad_y if gradient else None
-        calls = dict(self._tally.counts)
-        return Reply(
-            request.run,
-            request.round,
-            vector=vector,
+        sent = np.zeros(0) if vector is None else to_numpy(vector)
+        if vector is not None and self.clip_and_noise is not None:
+            sent = self.clip_and_noise.apply(sent, request)
+        slope = None if vector is None else evaluation.grad_y
+        label, rounding = request.label, evaluation.rounding
+        return protocol.Reply(
+            label.run,
+            label.round,
+            vector=sent,
             value=told,
             grad_y_square=0.0 if slope is None else dot(slope, slope),
-            y_square=dot(evaluation.y, evaluation.y),
-            other_terms=evaluation._other_terms() if gradient else 0.0,
-            eps=evaluation.eps,
+            y_square=square(rounding.y_norm),
+            fixed_terms=0.0 if vector is None else rounding.fixed_terms,
+            eps=rounding.eps,
             memory=memory,
-            calls=calls,
+            calls=dict(self._tally.counts),
             seconds=time.perf_counter() - begun,
         )
 
 
-def _checked_metrics(metrics: Any) -> dict[str, Callable[[Any, Any], float]]:
+def _refuse(message: Message, reason: str) -> Envelope:
+    return Envelope(protocol.Refusal(message.run, message.round, reason))
+
+
+def _check_metrics(metrics: Any) -> dict[str, Callable[[Any, Any], float]]:
     if metrics is None:
         return {}
     if not isinstance(metrics, Mapping):
@@ -229,25 +223,3 @@ def _checked_metrics(metrics: Any) -> dict[str, Callable[[Any, Any], float]]:
         if not isinstance(name, str) or not name or not callable(metric):
             raise InputError(f"metrics must be names with callables of (x, y), got {name!r}: {metric!r}")
     return dict(metrics)
-
-
-# What was found out of the newest request, for all clients in this process that are handed the very same one. Each is
-# set at once: clients may be asked by several threads.
-_newest_finite: tuple[Message, bool] | None = None
-_newest_work: tuple[WorkRequest, Work] | None = None
-
-
-def _is_finite(request: WorkRequest | LookRequest | MeasureRequest) -> bool:
-    global _newest_finite
-    known = _newest_finite
-    if known is None or known[0] is not request:
-        known = _newest_finite = request, all_finite(request.x)
-    return known[1]
-
-
-def _work_of(request: WorkRequest) -> Work:
-    global _newest_work
-    known = _newest_work
-    if known is None or known[0] is not request:
-        known = _newest_work = request, rebuilt(request.work, request.settings)
-    return known[1]

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from minmin.core.start import make_start
 from minmin.errors import InputError
 from minmin.federated.client import Client
+from minmin.federated.engine_factory import open_engine
 from minmin.federated.engines import Engine
-from minmin.federated.opening import checked_policy, opened
-from minmin.federated.server import ClientError, Federation
-from minmin.stops import RunEnded
+from minmin.federated.metrics import tabulate
+from minmin.federated.problem import Federation
+from minmin.federated.session import ClientError, Policy, Session
+from minmin.loop.stopping import RunEnded
 
 
 def evaluate(
@@ -23,7 +26,7 @@ def evaluate(
     timeout: float | None = None,
     retries: int = 3,
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """What the clients' metrics say at x, and at the y_i of the newest run that each has taken part in.
+    """The clients' metrics at x, and at the y_i of the newest run that each has taken part in.
 
     Parameters
     ----------
@@ -35,14 +38,16 @@ def evaluate(
     Returns
     -------
     dict of str to array
-        By metric, a number a client; NaN where it has none of that name.
+        By metric, one number per client; NaN where it has none of that name.
     """
     if x is None:
         raise InputError("evaluate() needs an x, such as a run's r.x")
-    with opened(clients, engine) as (reached, count):
+    policy = Policy(timeout, retries)
+    with open_engine(clients, engine) as (reached, count):
+        session = Session(reached, count, policy)
+        federation = Federation(session, session.describe(), values=False)
         try:
-            federation = Federation(reached, count, "", checked_policy(timeout, retries), values=False)
-            told = federation.measure(federation.start(x, None)[0])
+            measured = session.measure(make_start(federation, x)[0])
         except RunEnded as ended:
             raise ClientError(str(ended)) from None
-    return {name: np.array(values) for name, values in told.items()}
+    return {name: np.array(values) for name, values in tabulate(measured).items()}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from minmin.constants import Constants
+from minmin.core.arrays import as_real, to_numpy
+from minmin.core.constants import Constants
 from minmin.errors import InputError
 from minmin.problems.function import Function
-from minmin.space import as_real, to_numpy
 
 Array = np.ndarray[Any, Any]
 Model = dict[str, Array]
@@ -52,15 +53,15 @@ class Layout:
         self._shared = {name: array.shape for name, array in start.items() if name not in self._private}
         if not self._private or not self._shared:
             raise InputError("a model needs arrays that are shared and arrays that are private")
-        self.x0, self.y0 = _packed(start, self._shared), _packed(start, self._private)
+        self.x0, self.y0 = _pack(start, self._shared), _pack(start, self._private)
 
     def shared(self, x: Any) -> Model:
         """The shared arrays, by name, of an x."""
-        return _unpacked(x, self._shared, "x")
+        return _unpack(x, self._shared, "x")
 
     def private(self, y: Any) -> Model:
         """The private arrays, by name, of a y_i."""
-        return _unpacked(y, self._private, "y")
+        return _unpack(y, self._private, "y")
 
     def model(self, x: Any, y: Any) -> Model:
         """All arrays, by name."""
@@ -85,50 +86,34 @@ class Layout:
         constants : Constants, optional
             Needed by some methods, and for a certificate.
         """
-        named = _Named(self, value, gradient)
+        grad_x, grad_y = (partial(_differentiate, self, gradient, shapes) for shapes in (self._shared, self._private))
         sizes = {"d_x": self.x0.size, "d_y": self.y0.size}
-        return Function(named.value, named.grad_x, named.grad_y, **sizes, constants=constants)
+        return Function(partial(_evaluate, self, value), grad_x, grad_y, **sizes, constants=constants)
 
     def metric(self, measure: Callable[[Model], float]) -> Callable[[Array, Array], float]:
         """What :class:`Client` takes as a metric, from a callable that knows the model by its names."""
-        return _Metric(self, measure)
+        return partial(_evaluate, self, measure)
 
 
 Shapes = dict[str, tuple[int, ...]]
 
 
-class _Named:
-    """Callables of (x, y); methods of an object rather than closures, so that they can go to other processes."""
-
-    def __init__(self, layout: Layout, value: Callable[..., Any], gradient: Callable[..., Any]):
-        self._layout, self._value, self._gradient = layout, value, gradient
-
-    def value(self, x: Array, y: Array) -> float:
-        return float(self._value(self._layout.model(x, y)))
-
-    def grad_x(self, x: Array, y: Array) -> Array:
-        return self._along(self._layout._shared, x, y)
-
-    def grad_y(self, x: Array, y: Array) -> Array:
-        return self._along(self._layout._private, x, y)
-
-    def _along(self, shapes: Shapes, x: Array, y: Array) -> Array:
-        return _checked(self._gradient(self._layout.model(x, y), list(shapes)), shapes)
+# These have names in a module, unlike closures, so that they can go to other processes.
 
 
-class _Metric:
-    def __init__(self, layout: Layout, measure: Callable[[Model], float]):
-        self._layout, self._measure = layout, measure
-
-    def __call__(self, x: Array, y: Array) -> float:
-        return self._measure(self._layout.model(x, y))
+def _evaluate(layout: Layout, function: Callable[[Model], float], x: Array, y: Array) -> float:
+    return float(function(layout.model(x, y)))
 
 
-def _packed(model: Mapping[str, Any], shapes: Shapes) -> Array:
+def _differentiate(layout: Layout, gradient: Callable[..., Any], shapes: Shapes, x: Array, y: Array) -> Array:
+    return _pack_gradients(gradient(layout.model(x, y), list(shapes)), shapes)
+
+
+def _pack(model: Mapping[str, Any], shapes: Shapes) -> Array:
     return np.concatenate([model[name].ravel() for name in shapes])
 
 
-def _unpacked(vector: Any, shapes: Shapes, what: str) -> Model:
+def _unpack(vector: Any, shapes: Shapes, what: str) -> Model:
     array = np.asarray(vector)
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
     if array.shape != (int(ends[-1]),):
@@ -137,7 +122,7 @@ def _unpacked(vector: Any, shapes: Shapes, what: str) -> Model:
     return {name: piece.reshape(shape) for (name, shape), piece in zip(shapes.items(), pieces, strict=True)}
 
 
-def _checked(gradients: Mapping[str, Any], shapes: Shapes) -> Array:
+def _pack_gradients(gradients: Mapping[str, Any], shapes: Shapes) -> Array:
     """The gradients one after another, each of its array's shape."""
     found = {}
     for name, shape in shapes.items():
@@ -146,4 +131,4 @@ def _checked(gradients: Mapping[str, Any], shapes: Shapes) -> Array:
         found[name] = to_numpy(as_real(gradients[name], f"the gradient of {name!r}"))
         if found[name].shape != shape:
             raise InputError(f"the gradient of {name!r} has shape {found[name].shape}; the array has {shape}")
-    return _packed(found, shapes)
+    return _pack(found, shapes)

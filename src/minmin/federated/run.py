@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from minmin.checkpoint import fingerprint
+from minmin.core.bound import UNKNOWN
+from minmin.core.orientation import Outer
+from minmin.core.start import make_start
 from minmin.errors import InputError, UnsupportedError, as_count, near_names
 from minmin.federated.baselines import FedAvg, FederatedReconstruction, LocalMethod, ProxSkip, Scaffold
 from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
+from minmin.federated.engine_factory import open_engine
 from minmin.federated.engines import Engine
-from minmin.federated.opening import checked_policy, opened
-from minmin.federated.server import Federation
+from minmin.federated.metrics import FederationMetrics
+from minmin.federated.problem import Federation
+from minmin.federated.protocol import Description
+from minmin.federated.session import Policy, Session
+from minmin.loop.checkpoint import fingerprint
+from minmin.loop.clock import Clock
+from minmin.loop.loop import Loop
+from minmin.loop.progress import Progress
+from minmin.loop.stopping import RunEnded, StoppingCriteria
 from minmin.methods import Method, build
-from minmin.progress import Progress
 from minmin.result import Record, Result
-from minmin.run import Run
-from minmin.stops import Clock, RunEnded, Stops
 
 _BASELINES: dict[str, type[LocalMethod]] = {
     kind.name: kind for kind in (FederatedReconstruction, FedAvg, Scaffold, ProxSkip)
@@ -55,7 +61,7 @@ def run(
 
     Section 5 of the paper: in a round the server sends x, every client moves its own y_i and sends ∇ₓf_i back, so
     rounds are calls of ∇ₓ. The code is that of :func:`minmin.minimize` on a :class:`minmin.Sum`, in two places, and x
-    is the same to the last bit.
+    is bit-identical.
 
     Parameters
     ----------
@@ -65,7 +71,8 @@ def run(
         The first two as for :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` for clients that keep
         nothing. The others, to compare with, are in :mod:`minmin.federated.baselines`.
     engine : {"local", "processes", "flower"} or Engine
-        How messages travel: by function calls, as bytes to a process of every client's own, or by Flower's simulation.
+        How messages travel: by function calls, as bytes to one process per client, or by Flower's simulation;
+        or an engine of your own.
     x0 : array, optional
         The start, zero where not given; the clients have their own y0.
     tol : float
@@ -74,20 +81,20 @@ def run(
         The most rounds; the run then ends as ``budget``.
     max_seconds : float, optional
     timeout : float, optional
-        Seconds that a client has for one answer; for ever where not given.
+        Seconds that a client has for one answer; without limit where not given.
     retries : int
         How often a client that does not answer, or not well, is asked again. After that the run is given up, as
         ``interrupted``, with what it has reached.
     values : bool
-        Have the history show f, which for "bam" takes a further message after every round. The final f is always asked
+        Show f in the history, which for "bam" takes a further message after every round. The final f is always asked
         for.
     callback, progress
         As for :func:`minmin.minimize`; the record's y is empty.
     checkpoint : path, optional
-        The server's file, written after every round; a later run with the same clients goes on from it.
+        The server's file, written after every round; a later run with the same clients resumes from it.
     evaluate_every : int
-        Ask for the clients' metrics at the start and every so many rounds; never where 0. The history then has a
-        column a metric, with a number a client: the newest, NaN where a client has none.
+        Ask for the clients' metrics at the start and every so many rounds; never where 0. The history then has one
+        column per metric, with one number per client: the newest, NaN where a client has none.
     **options
         Go to the method.
 
@@ -100,48 +107,64 @@ def run(
     clock = Clock()
     if method not in names():
         raise UnsupportedError(f"method {method!r} does not run in a federation: {near_names(method, names())}")
-    stops = Stops(tol, None, rounds, None, max_seconds)
-    policy = checked_policy(timeout, retries)
-    measure_every = as_count(evaluate_every, "evaluate_every")
-    with opened(clients, engine) as (reached, count):
-        name = secrets.token_hex(8)
-        federation = Federation(reached, count, name, policy, values=values, measure_every=measure_every)
-        built = _built(method, federation, options)
-        x, y = federation.start(x0, None)
+    criteria = StoppingCriteria(tol, max_grad_x=rounds, max_seconds=max_seconds)
+    policy = Policy(timeout, retries)
+    every = as_count(evaluate_every, "evaluate_every")
+    with open_engine(clients, engine) as (reached, count):
+        session = Session(reached, count, policy, run=secrets.token_hex(8))
+        descriptions = session.describe()
+        metrics = FederationMetrics(session, descriptions, every)
+        federation = Federation(session, descriptions, values=values)
+        built = _build_method(method, federation, descriptions, options)
+        start = make_start(federation, x0)
         file = None
         if checkpoint is not None:
-            file = ServerCheckpoint(checkpoint, fingerprint(federation, built, x, y), federation)
-            federation.log = file
-        shown = Progress(built.name) if progress else None
-        result = Run(federation, built, "", stops, clock, callback, shown, file).go(x, y)
-        return _completed(federation, result)
+            marks = fingerprint(federation, built, *start) | {"metrics": " ".join(metrics.names)}
+            file = session.log = ServerCheckpoint(checkpoint, marks, session)
+        loop = Loop(
+            federation,
+            built,
+            Outer.X,
+            start,
+            criteria,
+            clock,
+            callback=callback,
+            progress=Progress(built.name) if progress else None,
+            extra_metrics=metrics,
+            file=file,
+        )
+        return _complete_result(federation, loop.run())
 
 
-def _built(name: str, federation: Federation, options: dict[str, Any]) -> Method:
+def _build_method(
+    name: str, federation: Federation, descriptions: Sequence[Description], options: dict[str, Any]
+) -> Method:
     if name in _OURS:
-        return build(name, federation, options, None)[0]
+        method, _ = build(name, federation, options, None)
+        method.outer_block(federation).orient(federation)  # refuses y as the outer block
+        method.check(federation)
+        return method
     kind = _BASELINES[name]
     known = [field.name for field in fields(kind) if field.name not in ("L_x", "L_y")]
     for option in options:
         if option not in known:
             raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, known)}")
-    worst = federation.worst
-    if worst is None:
+    constants = [found for description in descriptions if (found := description.constants) is not None]
+    if len(constants) < len(descriptions):
         raise UnsupportedError(f"method {name!r} needs the constants of every client's problem")
-    method = kind(L_x=worst.L_x, L_y=worst.L_y, **options)
-    method.check(federation)
-    return method
+    baseline = kind(L_x=max(c.L_x for c in constants), L_y=max(c.L_y for c in constants), **options)
+    baseline.check(federation)
+    return baseline
 
 
-def _completed(federation: Federation, result: Result) -> Result:
-    """The result with y left out, f asked for, and, where a step was cut off, a bound for the y_i of now."""
+def _complete_result(federation: Federation, result: Result) -> Result:
+    """The result without y, with the final f, and, where a step was cut off, with a bound for the current y_i."""
     try:
-        cut = not result.success or not federation.has_worked
-        replies = federation.look(result.x, gradient=cut)
-        weights = federation.weights
-        told = [reply.value for reply in replies]
-        fun = math.nan if None in told else sum(w * v for w, v in zip(weights, told, strict=True) if v is not None)
-        bound = federation.bound_of(result.x, replies) if cut else result.gap_bound
-        return replace(result, y=None, fun=fun, gap_bound=bound, certified=result.certified and math.isfinite(bound))
+        cut = not result.success or not federation.session.has_worked
+        final = federation.ask(result.x, gradient=cut)
+        bound = federation.bound(final) if cut else result.bound
+        if bound.is_proved and not result.certified:  # what was recorded last was known less well
+            bound = bound._replace(basis="estimate")
+        return replace(result, y=None, fun=final.value, bound=bound)
     except RunEnded:
-        return replace(result, y=None, certified=False)
+        return replace(result, y=None, bound=UNKNOWN)

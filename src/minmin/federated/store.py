@@ -3,67 +3,41 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
-import json
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
-from minmin.codec import decode, encode
+from minmin.core.arrays import Array
 from minmin.errors import CheckpointError, InputError
-from minmin.federated.baselines import LocalMemory
-from minmin.federated.messages import Reply
+from minmin.federated.protocol import Envelope
+from minmin.federated.tasks import memory_types
 from minmin.files import is_draft, write_atomically
-from minmin.methods import STATE_TYPES
-from minmin.space import Array, to_numpy
+from minmin.loop.codec import decode, encode, seal, unseal
 
 _RUN_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
-_MAGIC = b"minmin client state 1\n"
+_MAGIC = "minmin client state"
+_FORMAT = 2
 
 
 class Kept(NamedTuple):
-    """A client's state after a round.
-
-    Attributes
-    ----------
-    round : int
-    y : array
-        What the client would use now.
-    memory : NamedTuple
-        What its work remembers.
-    request : str
-        A digest of what it was asked.
-    reply : Reply
-        What it answered.
-    """
+    """A client's state after a round: its y_i, what its task remembers, the request's digest, and the reply."""
 
     round: int
     y: Any
     memory: Any
     request: str
-    reply: Reply
-
-
-class _Stored(NamedTuple):
-    """The same as it lies in a file: the reply's numbers as JSON."""
-
-    round: int
-    y: Any
-    memory: Any
-    request: str
-    numbers: str
-    vector: Any
+    reply: Envelope
 
 
 class StateStore(ABC):
-    """Keeps one :class:`Kept` a run."""
+    """Keeps one :class:`Kept` per run."""
 
     @abstractmethod
-    def load(self, run: str, model: Array) -> Kept | None:
-        """What is kept of a run, in the library and dtype of ``model``; None before its first round."""
+    def load(self, run: str, prototype: Array) -> Kept | None:
+        """What is kept of a run, in the library and dtype of ``prototype``; None before its first round."""
 
     @abstractmethod
     def save(self, run: str, kept: Kept) -> None:
@@ -81,7 +55,7 @@ class MemoryStore(StateStore):
         self._kept: dict[str, Kept] = {}
         self._newest: str | None = None
 
-    def load(self, run: str, model: Array) -> Kept | None:
+    def load(self, run: str, prototype: Array) -> Kept | None:
         return self._kept.get(run)
 
     def save(self, run: str, kept: Kept) -> None:
@@ -93,48 +67,48 @@ class MemoryStore(StateStore):
 
 
 class FolderStore(StateStore):
-    """One file a run in a folder of this client's own, written atomically: it survives a killed process.
+    """One file per run in a folder of this client's own, written atomically: it survives a killed process.
 
     A process that was thought to be dead and is only late can do no harm: rounds never go back.
 
     Parameters
     ----------
     folder : path
-        Made where it is missing.
+        Created where it is missing.
     """
 
     def __init__(self, folder: Any):
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with self._locked():
+            with self._lock():
                 for draft in filter(is_draft, self.folder.iterdir()):
                     draft.unlink()
         except OSError as error:
             raise InputError(f"cannot use the folder {self.folder} for a client's state: {error.strerror}") from error
 
-    def load(self, run: str, model: Array | None) -> Kept | None:
+    def load(self, run: str, prototype: Array | None) -> Kept | None:
         path = self._path(run)
         if not path.exists():
             return None
-        magic, digest, payload = _split(path.read_bytes())
-        if magic != _MAGIC or digest != _digest(payload):
-            raise CheckpointError(f"the client's state {path} is truncated or damaged; it was left as it is")
+        payload = unseal(_MAGIC, _FORMAT, path.read_bytes(), path)
         try:
-            tree, _ = decode(payload, (*STATE_TYPES, LocalMemory, _Stored), model)
-            reply = Reply(vector=to_numpy(tree.vector), **json.loads(tree.numbers))
-            return Kept(tree.round, tree.y, tree.memory, tree.request, reply)
-        except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"the client's state {path} is of another minmin; it was left as it is") from error
+            (round_, y, memory, request, reply), _ = decode(payload, memory_types(), prototype)
+            return Kept(round_, y, memory, request, Envelope.from_bytes(reply))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CheckpointError(
+                f"the client state {path} holds something that is not known here, such as the memory of a task that "
+                "is not registered; it was left as it is"
+            ) from error
 
     def save(self, run: str, kept: Kept) -> None:
         path = self._path(run)
-        payload = encode(_Stored(*kept[:4], json.dumps(kept.reply.numbers()), kept.reply.vector), {})
-        with self._locked():
+        payload = encode((*kept[:4], kept.reply.data), {})
+        with self._lock():
             there = self.load(run, None)
             if there is not None and there.round >= kept.round:
-                raise CheckpointError(f"the client's state {path} has seen round {there.round} meanwhile")
-            write_atomically(path, _MAGIC + _digest(payload) + payload)
+                raise CheckpointError(f"the client state {path} has seen round {there.round} meanwhile")
+            write_atomically(path, seal(_MAGIC, _FORMAT, payload))
 
     def newest(self) -> str | None:
         states = sorted(self.folder.glob("*.state"), key=lambda path: path.stat().st_mtime_ns)
@@ -146,16 +120,19 @@ class FolderStore(StateStore):
         return self.folder / f"{run}.state"
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         with (self.folder / ".lock").open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            _lock_file(file)
             yield
 
 
-def _digest(payload: bytes) -> bytes:
-    return hashlib.sha256(payload).digest()
+def _lock_file(file: IO[bytes]) -> None:
+    """Wait until this process alone has the file; closing it lets go."""
+    if sys.platform == "win32":
+        import msvcrt
 
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+    else:
+        import fcntl
 
-def _split(data: bytes) -> tuple[bytes, bytes, bytes]:
-    end = len(_MAGIC) + hashlib.sha256().digest_size
-    return data[: len(_MAGIC)], data[len(_MAGIC) : end], data[end:]
+        fcntl.flock(file, fcntl.LOCK_EX)

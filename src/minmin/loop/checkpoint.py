@@ -17,17 +17,17 @@ from minmin.core.problem import Problem
 from minmin.core.vectors import parts_of
 from minmin.errors import CheckpointError
 from minmin.files import write_atomically
-from minmin.loop.codec import decode, encode
+from minmin.loop.codec import decode, encode, seal, unseal
 from minmin.methods import Method
 
-_MAGIC = b"minmin checkpoint\n"
-_FORMAT = 1
+_MAGIC = "minmin checkpoint"
+_FORMAT = 2
 _SHARE = 0.02
 """Checkpoints may take this share of a run's time."""
 
 
 def fingerprint(problem: Problem, method: Method, x: Any, y: Any) -> dict[str, str]:
-    """What must agree between the run that wrote a checkpoint and the one that goes on from it."""
+    """What must agree between the run that wrote a checkpoint and the one that resumes from it."""
     return {
         "problem": _digest([type(problem).__name__, *problem.identity()]),
         "method": f"{method.name} {sorted(asdict(method).items())}",  # type: ignore[call-overload]
@@ -84,7 +84,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         data = self.path.read_bytes()
-        tree, notes = self._unpacked(data, types, prototype)
+        tree, notes = self._unpack(data, types, prototype)
         for what, mark in self._marks.items():
             if notes.get("marks", {}).get(what) != mark:
                 raise CheckpointError(
@@ -93,17 +93,8 @@ class Checkpoint:
                 )
         return tree
 
-    def _unpacked(self, data: bytes, types: Iterable[type], prototype: Array) -> tuple[Any, dict[str, Any]]:
-        if not data.startswith(_MAGIC):
-            raise CheckpointError(f"{self.path} is not a minmin checkpoint; it was left as it is")
-        digest, _, payload = data[len(_MAGIC) :].partition(b"\n")
-        if hashlib.sha256(payload).hexdigest().encode() != digest:
-            raise CheckpointError(f"the checkpoint {self.path} is truncated or damaged; it was left as it is")
-        version, _, archive = payload.partition(b"\n")
-        if version.isdigit() and int(version) > _FORMAT:
-            raise CheckpointError(
-                f"the checkpoint {self.path} has format {int(version)}, from a newer minmin; this one reads {_FORMAT}"
-            )
+    def _unpack(self, data: bytes, types: Iterable[type], prototype: Array) -> tuple[Any, dict[str, Any]]:
+        archive = unseal(_MAGIC, _FORMAT, data, self.path)
         try:
             return decode(archive, types, prototype)
         except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
@@ -122,8 +113,7 @@ class Checkpoint:
     def write(self, tree: Any) -> None:
         """Write now, whole or not at all."""
         start = time.perf_counter()
-        payload = f"{_FORMAT}\n".encode() + encode(tree, {"marks": self._marks})
-        data = _MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+        data = seal(_MAGIC, _FORMAT, encode(tree, {"marks": self._marks}))
         try:
             write_atomically(self.path, data)
         except OSError as error:

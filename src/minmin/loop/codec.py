@@ -1,7 +1,8 @@
-"""Nested NamedTuples of arrays, numbers and strings as bytes, and back; reading runs no code."""
+"""Trees of NamedTuples, arrays, numbers, strings and bytes as bytes, and sealed files; reading runs no code."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Iterable, Mapping
@@ -11,6 +12,7 @@ import numpy as np
 
 from minmin.core.arrays import Array, to_like, to_numpy
 from minmin.core.vectors import Blocks
+from minmin.errors import CheckpointError
 
 
 def encode(tree: Any, notes: Mapping[str, Any]) -> bytes:
@@ -29,9 +31,10 @@ def decode(data: bytes, types: Iterable[type], prototype: Array | None) -> tuple
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         manifest = json.loads(archive["manifest"].tobytes())
         stored = {name: archive[name] for name in archive.files if name != "manifest"}
-    arrays = stored if prototype is None else {name: to_like(array, prototype) for name, array in stored.items()}
+    if prototype is not None:
+        stored = {name: a if a.dtype == np.uint8 else to_like(a, prototype) for name, a in stored.items()}
     known = {kind.__name__: kind for kind in types}
-    return _rebuild(manifest["tree"], arrays, known), manifest["notes"]
+    return _rebuild(manifest["tree"], stored, known), manifest["notes"]
 
 
 def _describe(tree: Any, arrays: dict[int, tuple[str, Array]]) -> Any:
@@ -42,6 +45,9 @@ def _describe(tree: Any, arrays: dict[int, tuple[str, Array]]) -> Any:
     if isinstance(tree, tuple):
         items = [_describe(item, arrays) for item in tree]
         return {"type": type(tree).__name__, "items": items} if hasattr(tree, "_fields") else items
+    if isinstance(tree, bytes):
+        name, _ = arrays.setdefault(id(tree), (f"a{len(arrays)}", np.frombuffer(tree, dtype=np.uint8)))
+        return {"bytes": name}
     name, _ = arrays.setdefault(id(tree), (f"a{len(arrays)}", tree))
     return {"array": name}
 
@@ -51,8 +57,40 @@ def _rebuild(tree: Any, arrays: dict[str, Array], known: Mapping[str, Any]) -> A
         return tuple(_rebuild(item, arrays, known) for item in tree)
     if not isinstance(tree, dict):
         return tree
+    if "bytes" in tree:
+        return arrays[tree["bytes"]].tobytes()
     if "array" in tree:
         return arrays[tree["array"]]
     if "blocks" in tree:
         return Blocks([_rebuild(part, arrays, known) for part in tree["blocks"]], tree["weights"])
     return known[tree["type"]](*(_rebuild(item, arrays, known) for item in tree["items"]))
+
+
+def seal(magic: str, version: int, payload: bytes) -> bytes:
+    """A file's content: a line that says what it is and in which format, a SHA-256 digest, and the payload."""
+    line = f"{magic} {version}\n".encode()
+    return line + hashlib.sha256(line + payload).digest() + payload
+
+
+def unseal(magic: str, version: int, data: bytes, path: Any) -> bytes:
+    """The payload of what :func:`seal` made; :class:`CheckpointError` says why a file cannot be read.
+
+    Format 1 was written before files were sealed: it is known by its first line alone.
+    """
+    head, newline, rest = data.partition(b"\n")
+    line, size = head + newline, hashlib.sha256().digest_size
+    digest, payload = rest[:size], rest[size:]
+    what = f"the {magic.removeprefix('minmin ')} {path}"
+    older = f"{what} has an older format, from an earlier minmin, and cannot be resumed; it was left as it is"
+    if line in (f"{magic}\n".encode(), f"{magic} 1\n".encode()):
+        raise CheckpointError(older)
+    if not data.startswith(f"{magic} ".encode()):
+        raise CheckpointError(f"{path} is not a {magic}; it was left as it is")
+    if hashlib.sha256(line + payload).digest() != digest:
+        raise CheckpointError(f"{what} is truncated or damaged; it was left as it is")
+    found = int(head.removeprefix(magic.encode()))
+    if found > version:
+        raise CheckpointError(f"{what} has format {found}, from a newer minmin; this one reads {version}")
+    if found < version:
+        raise CheckpointError(older)
+    return payload

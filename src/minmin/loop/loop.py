@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, NamedTuple
 
@@ -156,9 +157,12 @@ class Loop:
                 state = self._method.step(self._problem, state)
                 self._steps += 1
                 self._candidate = state.candidate
+                self._recorder.measure(self._candidate)
                 end = self._after_step()
                 self._keep(state)
         except RunEnded as ended:
+            with contextlib.suppress(RunEnded):  # this is the last moment to measure
+                self._recorder.measure(self._candidate)
             return ended.end
         except KeyboardInterrupt:
             return End("interrupted", "interrupted from the keyboard")
@@ -170,6 +174,8 @@ class Loop:
         types = (*self._method.state_types, *SNAPSHOT_TYPES)
         kept = None if self._file is None else self._file.read(types, first_array(self._candidate.x))
         if kept is None:
+            with contextlib.suppress(RunEnded):  # the first step asks the same clients, and ends for the same reason
+                self._recorder.measure(self._candidate)
             end = self._observe()
             self._keep(state)
             return state, end

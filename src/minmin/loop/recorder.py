@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,8 +22,15 @@ from minmin.result import History, Record
 _VALUE_PRECISION = 1e-5
 """Values of f may come from single precision, whatever the dtype of x and y: this is a hundred times its rounding."""
 
-ExtraMetrics = Callable[[Vector | None], Mapping[str, Any]]
-"""Further columns of the history: numbers, or tuples of them, by name; of the answer x, or, for None, the names."""
+
+class ExtraMetrics(Protocol):
+    """Further columns of the history: numbers, or tuples of them, by name."""
+
+    def update(self, x: Vector) -> None:
+        """Measure at x, if that is due; it may take messages, and end the run."""
+
+    def read(self) -> Mapping[str, Any]:
+        """The newest numbers, always under the same names."""
 
 
 class Recorded(NamedTuple):
@@ -48,8 +55,7 @@ class Recorder:
         What the method has computed.
     callback, progress
         Whoever wants to see records.
-    extra_metrics : callable, optional
-        See :data:`ExtraMetrics`.
+    extra_metrics : ExtraMetrics, optional
     """
 
     def __init__(
@@ -68,10 +74,10 @@ class Recorder:
         self._tally = tally
         self._callback = callback
         self._progress = progress
-        self._extra = extra_metrics or (lambda x: {})
+        self._extra = extra_metrics
         self._monitor = Tally()
         self._monitored = problem.counted(self._monitor)
-        self.history = History(self._extra(None))
+        self.history = History(self._read_extra())
         self.last: Recorded | None = None
         self.lower_bound, self.lowest_value = -math.inf, math.inf
 
@@ -92,6 +98,15 @@ class Recorder:
     def is_due(self, step: int) -> bool:
         """Whether a step belongs into the history: the first 200 do, then about one in every 1 % more."""
         return step <= 100 or step % (step // 100) == 0
+
+    def measure(self, candidate: Candidate) -> None:
+        """Bring the extra metrics up to date."""
+        if self._extra is not None:
+            with self._clock.stopped():
+                self._extra.update(self._outer.pair(candidate.x, candidate.y)[0])
+
+    def _read_extra(self) -> Mapping[str, Any]:
+        return {} if self._extra is None else self._extra.read()
 
     def is_watched(self) -> bool:
         return self._callback is not None or self._progress is not None
@@ -120,7 +135,7 @@ class Recorder:
         """Put a record into the history where it belongs, and ask whoever wants to see it."""
         if self.is_due(step):
             with self._clock.stopped():
-                self.history.append(record, self._extra(record.x).values())
+                self.history.append(record, self._read_extra().values())
         self._compare_with_bound(record)
         if self._progress is not None:
             self._progress.show(record)
@@ -132,7 +147,7 @@ class Recorder:
         """The record with the counts and the time of the end, as the history's last row."""
         grad_x, grad_y = self._tally["grad_x"], self._tally["grad_y"]
         record = record._replace(grad_x=grad_x, grad_y=grad_y, seconds=self._clock.elapsed())
-        self.history.finish(record, self._extra(record.x).values())
+        self.history.finish(record, self._read_extra().values())
         if self._progress is not None:
             self._progress.show(record, last=True)
         return record

@@ -72,7 +72,7 @@ def test_flwr_run_takes_it_as_it_is(expected, monkeypatch):
 
 
 def test_killed_nodes_and_a_killed_superlink_lose_nothing(tmp_path, expected):
-    """The server goes on from its checkpoint, the clients from their stores; no y moves on a stale x."""
+    """The server resumes from its checkpoint, the clients from their stores; no y moves on a stale x."""
     with Deployment(tmp_path) as flower:
         flower.start_superlink()
         for number, name in enumerate(("berlin", "paris")):

@@ -21,7 +21,7 @@ from federated.flower.deployments import alive, assert_on_loopback_alone
 from minmin import federated
 from minmin.cli.app import run as run_command
 from minmin.federated import Client, FlowerEngine
-from minmin.federated.messages import DescribeRequest
+from minmin.federated.protocol import DescribeRequest, Envelope
 from minmin.problems import Function
 
 pytestmark = [
@@ -87,15 +87,15 @@ class Planned(Misbehaving):
         super().__init__(problem, weight, fault="", rounds=tuple(plan), folder=folder)
         self.plan = plan
 
-    def _worked(self, request):
-        fault = self.plan.get(request.round)
-        if fault is None or not self._is_due(request):
-            return Client._worked(self, request)
-        return getattr(self, fault)(request)
+    def _run_task(self, message, request):
+        fault = self.plan.get(message.round)
+        if fault is None or not self._is_due(message.round):
+            return Client._run_task(self, message, request)
+        return self._misbehave(fault, request)
 
     def dawdles(self, request):
         """Works, and answers after the server has given up waiting."""
-        reply = Client._worked(self, request)
+        reply = Client._run_task(self, request.message, request)
         time.sleep(TIMEOUT + 3.0)
         return reply
 
@@ -136,7 +136,7 @@ def test_whatever_is_killed_is_started_again(undisturbed):
 
 def ask_for_ever(engine):
     while True:
-        engine.exchange({0: DescribeRequest("before", 0)}, None)
+        engine.exchange({0: Envelope(DescribeRequest("before", 0))}, None)
 
 
 def test_an_engine_serves_another_run_after_one_that_was_interrupted(undisturbed):

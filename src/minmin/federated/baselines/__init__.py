@@ -8,26 +8,5 @@ from minmin.federated.baselines.methods import (
     ProxSkip,
     Scaffold,
 )
-from minmin.federated.baselines.works import (
-    FedAvgWork,
-    GradientWork,
-    LocalMemory,
-    ProxSkipWork,
-    ReconstructionWork,
-    ScaffoldWork,
-)
 
-__all__ = [
-    "FedAvg",
-    "FedAvgWork",
-    "FederatedReconstruction",
-    "GradientWork",
-    "LocalMemory",
-    "LocalMethod",
-    "LocalState",
-    "ProxSkip",
-    "ProxSkipWork",
-    "ReconstructionWork",
-    "Scaffold",
-    "ScaffoldWork",
-]
+__all__ = ["FedAvg", "FederatedReconstruction", "LocalMethod", "LocalState", "ProxSkip", "Scaffold"]

@@ -1,4 +1,4 @@
-"""The servers' halves: x goes down by the weighted mean of what the clients sent."""
+"""The server's halves: x goes down by the weighted mean of the vectors that the clients sent."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from minmin.core.problem import Problem
+from minmin.core.vectors import Vector
 from minmin.errors import InputError, as_count, as_number
-from minmin.federated.baselines.works import (
-    FedAvgWork,
-    GradientWork,
-    LocalMemory,
-    ProxSkipWork,
-    ReconstructionWork,
-    ScaffoldWork,
+from minmin.federated.baselines.tasks import (
+    FedAvgTask,
+    GradientTask,
+    ProxSkipTask,
+    ReconstructionTask,
+    ScaffoldTask,
 )
-from minmin.methods.base import Answer, Method, require_constants
-from minmin.oracle import Problem, Work
-from minmin.space import Vector, parts_of
+from minmin.federated.problem import RemoteSlice
+from minmin.federated.tasks import ClientTask
+from minmin.methods.base import Candidate, Method, require_constants
 
 
 class LocalState(NamedTuple):
-    """x, what is known of the clients' memories, how many rounds were made, and the answer."""
+    """x, how many rounds there were, and the candidate."""
 
     x: Vector
-    y: tuple[LocalMemory, ...]
     rounds: int
-    answer: Answer
+    candidate: Candidate
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,10 @@ class LocalMethod(Method):
     step_size : float
         The length of a client's step, in units of 1/L_x in x and 1/L_y in y.
     certify_every : int
-        After so many rounds one more asks for ∇ₓf, for a certificate; 0 never does.
+        After this many rounds, one more asks for ∇ₓf, for a certificate; never where 0.
     """
 
+    state_types: ClassVar[tuple[type, ...]] = (LocalState,)
     L_x: float
     L_y: float
     step_size: float = 0.5
@@ -60,32 +61,32 @@ class LocalMethod(Method):
         require_constants(self.name, problem)
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> LocalState:
-        memories = tuple(LocalMemory(part, part[:0], part[:0]) for part in parts_of(y))
-        return LocalState(x, memories, 0, Answer(x, y, math.inf))
+        return LocalState(x, 0, Candidate(x, y))
 
     def step(self, problem: Problem, state: LocalState) -> LocalState:
-        """A round; or, where that is due, one that only looks."""
+        """A round; where a certificate is due, one in which nothing moves."""
         rounds = state.rounds + 1
+        slice_ = problem.fix(state.x)
+        assert isinstance(slice_, RemoteSlice)
         if self.certify_every and rounds % (self.certify_every + 1) == 0:
-            y, evaluation = problem.fix(state.x).done(GradientWork(), state.y)
-            bound, floor = problem.convexity_bound(evaluation), problem.gap_floor(evaluation)
-            return LocalState(state.x, y, rounds, Answer(state.x, evaluation.y, bound, floor))
-        y, evaluation = problem.fix(state.x).done(self._work(problem, rounds), state.y)
-        x = state.x - evaluation.grad_x
-        return LocalState(x, y, rounds, Answer(x, evaluation.y, math.inf))
+            _, evaluation = slice_.run_on_parts(GradientTask(), ())
+            return LocalState(state.x, rounds, Candidate(state.x, evaluation.y, problem.bound(evaluation)))
+        displacement, y = slice_.average(self._task(problem, rounds))
+        x = state.x - displacement
+        return LocalState(x, rounds, Candidate(x, y))
 
     def patience(self, problem: Problem) -> int:
-        """Never given up for want of a bound: some of them do not converge to the minimum at all."""
+        """Never given up for lack of a bound: some of them do not converge to the minimum at all."""
         return 10**9
 
     @abstractmethod
-    def _work(self, problem: Problem, rounds: int) -> Work:
-        """What clients shall do in this round."""
+    def _task(self, problem: Problem, rounds: int) -> ClientTask:
+        """What clients do in this round."""
 
 
 @dataclass(frozen=True)
 class FixedSteps(LocalMethod):
-    """As many steps in every round.
+    """The same number of steps in every round.
 
     Parameters
     ----------
@@ -109,21 +110,21 @@ class FedAvg(FixedSteps):
 
     name: ClassVar[str] = "fedavg"
 
-    def _work(self, problem: Problem, rounds: int) -> Work:
-        return FedAvgWork(self.local_steps, self.step_size / self.L_x, self.step_size / self.L_y)
+    def _task(self, problem: Problem, rounds: int) -> ClientTask:
+        return FedAvgTask(self.local_steps, self.step_size / self.L_x, self.step_size / self.L_y)
 
 
 @dataclass(frozen=True)
 class FederatedReconstruction(FixedSteps):
-    """Federated Reconstruction (Singhal et al. 2021): stateless clients find y_i anew in every round, then move x.
+    """Federated Reconstruction (Singhal et al. 2021): stateless clients solve for y_i in each round, then move x.
 
     Guarantee: as federated averaging on F_i(x) = min_y f_i(x, y).
     """
 
     name: ClassVar[str] = "fedrecon"
 
-    def _work(self, problem: Problem, rounds: int) -> Work:
-        return ReconstructionWork(self.local_steps, self.step_size / self.L_x, None)
+    def _task(self, problem: Problem, rounds: int) -> ClientTask:
+        return ReconstructionTask(self.local_steps, self.step_size / self.L_x)
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,8 @@ class Scaffold(FixedSteps):
 
     name: ClassVar[str] = "scaffold"
 
-    def _work(self, problem: Problem, rounds: int) -> Work:
-        return ScaffoldWork(self.local_steps, self.step_size / self.L_x, self.step_size / self.L_y)
+    def _task(self, problem: Problem, rounds: int) -> ClientTask:
+        return ScaffoldTask(self.local_steps, self.step_size / self.L_x, self.step_size / self.L_y)
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,9 @@ class ProxSkip(LocalMethod):
         super().__post_init__()
         as_count(self.seed, "seed")
 
-    def _work(self, problem: Problem, rounds: int) -> Work:
+    def _task(self, problem: Problem, rounds: int) -> ClientTask:
         constants = problem.constants
         assert constants is not None
         probability = min(1.0, math.sqrt(self.step_size * constants.mu_x / self.L_x))
         steps = int(np.random.default_rng((self.seed, rounds)).geometric(probability))
-        return ProxSkipWork(steps, probability, self.step_size / self.L_x, self.step_size / self.L_y)
+        return ProxSkipTask(steps, probability, self.step_size / self.L_x, self.step_size / self.L_y)

@@ -1,5 +1,8 @@
-"""How messages reach clients and replies come back."""
+"""How messages reach clients and answers come back."""
 
+from collections.abc import Callable, Sequence
+
+from minmin.federated.client import Client
 from minmin.federated.engines.base import Engine
 from minmin.federated.engines.flower import FlowerEngine
 from minmin.federated.engines.local import LocalEngine
@@ -7,4 +10,8 @@ from minmin.federated.engines.processes import ProcessEngine
 
 __all__ = ["ENGINES", "Engine", "FlowerEngine", "LocalEngine", "ProcessEngine"]
 
-ENGINES: dict[str, type[Engine]] = {"flower": FlowerEngine, "local": LocalEngine, "processes": ProcessEngine}
+ENGINES: dict[str, Callable[[Sequence[Client]], Engine]] = {
+    "flower": FlowerEngine,
+    "local": LocalEngine,
+    "processes": ProcessEngine,
+}

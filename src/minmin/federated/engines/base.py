@@ -1,27 +1,29 @@
-"""What an engine is: it carries messages, and knows nothing of what they are about."""
+"""What an engine is: it carries envelopes, and knows nothing of what is in them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from minmin.federated.client import Client
-from minmin.federated.messages import Message
+from minmin.federated.protocol import Envelope
 
 
 class Engine(ABC):
-    """Reaches all clients; they are known by their numbers."""
+    """Reaches all clients, which are known by their numbers from 0 on.
+
+    An engine that calls functions hands an envelope to :meth:`Client.handle` and returns what that returns. One that
+    sends bytes sends ``request.data``, has :meth:`Client.answer` called at the other end, and returns
+    ``Envelope.from_bytes(answer)``. It need not check anything: the session that uses it refuses what is no proper
+    answer, asks again, and clients answer a repeated request as before.
+    """
 
     @abstractmethod
-    def __init__(self, clients: Sequence[Client]): ...
+    def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> Mapping[int, Envelope]:
+        """Send every client its envelope, and gather what comes back within ``timeout`` seconds.
 
-    @abstractmethod
-    def exchange(self, requests: Mapping[int, Message], timeout: float | None) -> dict[int, Message]:
-        """Send every client its message and gather what comes back within ``timeout`` seconds.
-
-        Clients that do not answer in time, or whose bytes are no message, are missing from the answer.
+        Clients that do not answer in time are missing from what is returned. Two requests are the same if their
+        ``digest`` is.
         """
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let the clients go."""
+    def close(self) -> None:  # noqa: B027 - many engines hold nothing
+        """Release what the engine holds; nothing unless overridden."""

@@ -18,8 +18,8 @@ from minmin.federated.client import Client
 from minmin.federated.engines.base import Engine
 from minmin.federated.engines.flower_processes import Flower, FlowerError
 from minmin.federated.engines.flower_wire import client_path, read_answers, socket_path, write_requests
-from minmin.federated.engines.states import hand_back, kept_in
-from minmin.federated.messages import Message
+from minmin.federated.engines.states import hand_back, move_to_folders
+from minmin.federated.protocol import Envelope
 
 _APP = Path(__file__).parents[1] / "flower" / "app"
 _START_SECONDS = 120.0
@@ -32,14 +32,14 @@ class FlowerEngine(Engine):
     """Clients of this process as Flower's: in its simulation, or a SuperNode each that talks to a SuperLink.
 
     Everything listens on the loopback interface alone and ends with this process. What dies is started again. A client
-    without a folder of its own keeps its state in a temporary one; its own store has it when the engine is closed.
+    without a folder of its own keeps its state in a temporary one; its own store gets it when the engine is closed.
 
     Parameters
     ----------
     clients : sequence of Client
         Their classes and functions must have names in a module that can be imported.
     deployment : bool
-        Whether to start a SuperNode a client instead of the simulation.
+        Whether to start one SuperNode per client instead of the simulation.
     """
 
     def __init__(self, clients: Sequence[Client], *, deployment: bool = False):
@@ -52,18 +52,18 @@ class FlowerEngine(Engine):
         place = usual if len(usual) <= _SHORT_NAME else "/tmp"
         self._temporary = tempfile.TemporaryDirectory(prefix="minmin-", dir=place)
         self._folder = Path(self._temporary.name)
-        self._clients = kept_in(self._folder / "states", clients)
+        self._clients = move_to_folders(self._folder / "states", clients)
         self._connection: Connection[Any, Any] | None = None
         self.flower: Flower | None = None
         try:
             for number, client in enumerate(self._clients):
-                client_path(self._folder, number).write_bytes(_pickled(number, client))
+                client_path(self._folder, number).write_bytes(_pickle(number, client))
             self._start()
         except BaseException:
             self.close()
             raise
 
-    def exchange(self, requests: Mapping[int, Message], timeout: float | None) -> dict[int, Message]:
+    def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> dict[int, Envelope]:
         try:
             if self._connection is None:
                 self._start()
@@ -75,7 +75,7 @@ class FlowerEngine(Engine):
         except (EOFError, OSError):
             self._stop()
             return {}
-        except BaseException:  # the answer that is still to come would be taken for a later one's
+        except BaseException:  # the answer still to come would be taken for that to a later request
             self._stop()
             raise
 
@@ -94,12 +94,12 @@ class FlowerEngine(Engine):
             self.flower = Flower(self._folder, simulation=self._simulation)
             if not self._simulation:
                 for number in range(len(self._clients)):
-                    self.flower.start_node(number, _node_options(number))
+                    self.flower.start_node(number)
             config = f'folder="{self._folder}" clients={len(self._clients)}'
             self.flower.run(_APP, config, len(self._clients))
-            self._connection = self._accepted(ours)
+            self._connection = self._accept(ours)
 
-    def _accepted(self, ours: socket.socket) -> Connection[Any, Any]:
+    def _accept(self, ours: socket.socket) -> Connection[Any, Any]:
         assert self.flower is not None
         superlink = self.flower.superlink
         deadline = time.monotonic() + _START_SECONDS
@@ -115,7 +115,7 @@ class FlowerEngine(Engine):
         assert self.flower is not None
         for number, node in self.flower.nodes.items():
             if not node.runs:
-                self.flower.start_node(number, _node_options(number))
+                self.flower.start_node(number)
 
     def _stop(self) -> None:
         if self._connection is not None:
@@ -125,11 +125,7 @@ class FlowerEngine(Engine):
         self._connection = self.flower = None
 
 
-def _node_options(number: int) -> str:
-    return f"partition-id={number}"
-
-
-def _pickled(number: int, client: Client) -> bytes:
+def _pickle(number: int, client: Client) -> bytes:
     advice = "its classes and functions must have names in a module that can be imported, or take engine='local'"
     try:
         data = pickle.dumps(client)

@@ -69,12 +69,7 @@ class Guarded:
 class Flower:
     """One SuperLink that listens on the loopback interface alone, and its SuperNodes; all end with this process.
 
-    Parameters
-    ----------
-    folder : path
-        Where they keep what they keep: Flower's home, and logs.
-    simulation : bool
-        Whether nodes are simulated by the SuperLink.
+    Flower's home and the logs are in ``folder``. In a ``simulation`` the SuperLink itself plays the nodes.
     """
 
     def __init__(self, folder: Path, *, simulation: bool):
@@ -95,14 +90,14 @@ class Flower:
             self.stop()
             raise
 
-    def start_node(self, number: int, options: str) -> None:
-        """A SuperNode with this configuration; one of the same number is stopped before."""
+    def start_node(self, number: int) -> None:
+        """A SuperNode for the client of this number; the one before is stopped."""
         if number in self.nodes:
             self.nodes[number].stop()
         home = self._folder / f"node {number}"
         home.mkdir(exist_ok=True)
         command = [program("flower-supernode"), "--insecure", "--superlink", f"{HOST}:{self.port}"]
-        command += ["--host", HOST, "--port", str(free_port()), "--node-config", options]
+        command += ["--host", HOST, "--port", str(free_port()), "--node-config", f"partition-id={number}"]
         self.nodes[number] = Guarded(command, environment(home), self._folder / f"node {number}.log")
 
     def run(self, app: Path, config: str, nodes: int) -> None:
@@ -132,7 +127,7 @@ def program(name: str) -> str:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """What Flower's processes shall see: our modules, a home of their own, and nothing that phones home."""
+    """What Flower's processes see: our modules, a home of their own, and nothing that phones home."""
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     modules = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     own = {"PATH": path, "PYTHONPATH": modules, "FLWR_HOME": str(home), "RAY_TMPDIR": str(home)}

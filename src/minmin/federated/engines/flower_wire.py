@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from minmin.federated.messages import Message, decode, encode
+from minmin.federated.protocol import Envelope
 
 
 def socket_path(folder: Path) -> Path:
@@ -21,37 +21,28 @@ def client_path(folder: Path, number: int) -> Path:
     return folder / f"{number}.client"
 
 
-def write_requests(connection: Connection[Any, Any], requests: Mapping[int, Message], timeout: float | None) -> None:
+def write_requests(connection: Connection[Any, Any], requests: Mapping[int, Envelope], timeout: float | None) -> None:
     """Equal requests are sent once."""
-    different = list({id(request): request for request in requests.values()}.values())
-    places = {id(request): place for place, request in enumerate(different)}
-    asked = {str(number): places[id(request)] for number, request in requests.items()}
-    connection.send_bytes(json.dumps({"timeout": timeout, "asked": asked, "count": len(different)}).encode())
-    for request in different:
-        connection.send_bytes(encode(request))
+    different = {request.digest: request for request in requests.values()}
+    groups = [[number for number, request in requests.items() if request.digest == digest] for digest in different]
+    connection.send_bytes(json.dumps({"timeout": timeout, "groups": groups}).encode())
+    for request in different.values():
+        connection.send_bytes(request.data)
 
 
-class Reader:
-    """Reads requests; the same bytes again are the same object again, as an engine expects of a question repeated."""
-
-    def __init__(self, connection: Connection[Any, Any]):
-        self._connection = connection
-        self._known: dict[bytes, Message] = {}
-
-    def read(self) -> tuple[dict[int, Message], float | None]:
-        header = json.loads(self._connection.recv_bytes())
-        frames = [self._connection.recv_bytes() for _ in range(header["count"])]
-        self._known = {frame: self._known.get(frame) or decode(frame) for frame in frames}
-        requests = {int(number): self._known[frames[place]] for number, place in header["asked"].items()}
-        return requests, header["timeout"]
+def read_requests(connection: Connection[Any, Any]) -> tuple[dict[int, Envelope], float | None]:
+    header = json.loads(connection.recv_bytes())
+    envelopes = [Envelope.from_bytes(connection.recv_bytes()) for _ in header["groups"]]
+    pairs = zip(header["groups"], envelopes, strict=True)
+    return {number: envelope for group, envelope in pairs for number in group}, header["timeout"]
 
 
-def write_answers(connection: Connection[Any, Any], answers: Mapping[int, Message]) -> None:
+def write_answers(connection: Connection[Any, Any], answers: Mapping[int, Envelope]) -> None:
     connection.send_bytes(json.dumps(list(answers)).encode())
     for answer in answers.values():
-        connection.send_bytes(encode(answer))
+        connection.send_bytes(answer.data)
 
 
-def read_answers(connection: Connection[Any, Any]) -> dict[int, Message]:
+def read_answers(connection: Connection[Any, Any]) -> dict[int, Envelope]:
     numbers = json.loads(connection.recv_bytes())
-    return {number: decode(connection.recv_bytes()) for number in numbers}
+    return {number: Envelope.from_bytes(connection.recv_bytes()) for number in numbers}

@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from minmin.federated.client import Client
 from minmin.federated.engines.base import Engine
-from minmin.federated.messages import Message
+from minmin.federated.protocol import Envelope
 
 
 class LocalEngine(Engine):
-    """Clients are asked one after another, by function calls; time-outs have no meaning here."""
+    """Clients are asked one after another, by function calls. Nothing is encoded, and time-outs have no meaning."""
 
     def __init__(self, clients: Sequence[Client]):
         self._clients = clients
 
-    def exchange(self, requests: Mapping[int, Message], timeout: float | None) -> dict[int, Message]:
+    def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> dict[int, Envelope]:
         return {number: self._clients[number].handle(request) for number, request in requests.items()}
-
-    def close(self) -> None:
-        pass

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from minmin.errors import InputError
 from minmin.federated.client import Client
 from minmin.federated.engines.base import Engine
-from minmin.federated.engines.states import hand_back, kept_in
-from minmin.federated.messages import Message, MessageError, decode, encode
+from minmin.federated.engines.states import hand_back, move_to_folders
+from minmin.federated.protocol import Envelope
 
 _SPAWN = multiprocessing.get_context("spawn")
 _START_SECONDS = 60.0
@@ -33,16 +33,16 @@ class _Running(NamedTuple):
 
 
 class ProcessEngine(Engine):
-    """Starts a process a client, which then holds its data and its y_i; a process that died is started again.
+    """Starts one process per client, which holds its data and its y_i; a process that died is started again.
 
     A client without a folder of its own keeps its state in a temporary one, so that it survives its process; its own
-    store has the newest state when the engine is closed.
+    store gets the newest state when the engine is closed.
     """
 
     def __init__(self, clients: Sequence[Client]):
         self._folder = tempfile.TemporaryDirectory(prefix="minmin-clients-")
         self._originals = clients
-        self._clients = kept_in(Path(self._folder.name), clients)
+        self._clients = move_to_folders(Path(self._folder.name), clients)
         self._running: dict[int, _Running] = {}
         self._ready: set[int] = set()
         self._threads = futures.ThreadPoolExecutor(len(clients), "minmin-client")
@@ -54,16 +54,14 @@ class ProcessEngine(Engine):
             self.close()
             raise
 
-    def exchange(self, requests: Mapping[int, Message], timeout: float | None) -> dict[int, Message]:
-        encoded = {id(request): encode(request) for request in requests.values()}
-        asked = self._started(requests)
-        # A pipe's both ends may block, so each has a thread, which a killed process sets free.
+    def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> dict[int, Envelope]:
+        # Both ends of a pipe may block, so each has a thread, which a killed process sets free.
         tasks = {
-            self._threads.submit(_ask, self._running[number].connection, encoded[id(requests[number])]): number
-            for number in asked
+            self._threads.submit(_ask, self._running[number].connection, requests[number].data): number
+            for number in self._make_ready(requests)
         }
-        answers = self._gathered(tasks, timeout)
-        return {number: message for number, message in answers.items() if message is not None}
+        answers = self._gather(tasks, timeout)
+        return {number: Envelope.from_bytes(data) for number, data in answers.items() if data is not None}
 
     def process_id(self, number: int) -> int:
         """Of the process that runs a client now."""
@@ -75,25 +73,25 @@ class ProcessEngine(Engine):
         hand_back(self._originals, self._clients)
         self._folder.cleanup()
 
-    def _started(self, numbers: Iterable[int]) -> list[int]:
-        """Those whose process is there and ready, started anew where it was gone."""
+    def _make_ready(self, numbers: Iterable[int]) -> list[int]:
+        """Those whose process is there and ready, started again where it was gone."""
         asked = list(numbers)
         for number in asked:
             if number not in self._running or not self._running[number].process.is_alive():
                 self._start(number)
         new = [number for number in asked if number not in self._ready]
         tasks = {self._threads.submit(_receive, self._running[number].connection): number for number in new}
-        words = self._gathered(tasks, _START_SECONDS)
+        words = self._gather(tasks, _START_SECONDS)
         self._ready.update(number for number in new if words[number] == _READY)
         return [number for number in asked if number in self._ready]
 
-    def _gathered(self, tasks: Mapping[futures.Future[Any], int], timeout: float | None) -> dict[int, Any]:
-        """What the threads bring. A process that brings nothing is started anew.
+    def _gather(self, tasks: Mapping[futures.Future[Any], int], timeout: float | None) -> dict[int, Any]:
+        """What the threads bring. A process that brings nothing is started again.
 
-        One that is late is killed, since its answer would be taken for a later one's.
+        One that is late is killed, since its answer would be taken for that to a later request.
         """
         try:
-            late = _late(tasks, timeout)
+            late = _find_late(tasks, timeout)
         except BaseException:
             for number in tasks.values():
                 self._running[number].process.kill()
@@ -136,8 +134,8 @@ class ProcessEngine(Engine):
             connection.close()
 
 
-def _late(tasks: Iterable[futures.Future[Any]], timeout: float | None) -> set[futures.Future[Any]]:
-    """Those that are not done in time. Looks up now and then: a Ctrl-C just before a wait would not end it."""
+def _find_late(tasks: Iterable[futures.Future[Any]], timeout: float | None) -> set[futures.Future[Any]]:
+    """Those that are not done in time. Wakes up now and then: a Ctrl-C just before a wait would not end it."""
     end = math.inf if timeout is None else time.monotonic() + timeout
     while True:
         left = end - time.monotonic()
@@ -146,13 +144,13 @@ def _late(tasks: Iterable[futures.Future[Any]], timeout: float | None) -> set[fu
             return late
 
 
-def _ask(connection: Connection, data: bytes) -> Message | None:
-    """A client's answer; None where there is no sensible one."""
+def _ask(connection: Connection, data: bytes) -> bytes | None:
+    """A client's answer; None where there is none."""
     try:
         connection.send_bytes(data)
-        return decode(connection.recv_bytes())
-    except (EOFError, OSError, MessageError):
+    except OSError:
         return None
+    return _receive(connection)
 
 
 def _receive(connection: Connection) -> bytes | None:

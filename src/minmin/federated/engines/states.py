@@ -10,8 +10,8 @@ from minmin.federated.client import Client
 from minmin.federated.store import FolderStore, MemoryStore
 
 
-def kept_in(folder: Path, clients: Sequence[Client]) -> list[Client]:
-    """The same clients; one without a folder of its own has one in ``folder``, since states outlive processes."""
+def move_to_folders(folder: Path, clients: Sequence[Client]) -> list[Client]:
+    """Copies of the clients; one that kept its state in memory keeps it below ``folder``, to survive its process."""
     copies = [copy(client) for client in clients]
     for number, client in enumerate(copies):
         if isinstance(client.store, MemoryStore):

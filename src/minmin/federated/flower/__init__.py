@@ -1,6 +1,6 @@
-"""Federations on Flower: our messages as its records, and the two halves as its apps.
+"""Federations on Flower: our messages in its records, and the two halves as its apps.
 
-``GridEngine`` is for a ServerApp, ``client_app`` makes a ClientApp. Whoever only wants a run on this machine takes
+``GridEngine`` is for a ServerApp, ``client_app`` makes a ClientApp. For a run on this machine alone, take
 ``run(clients, engine="flower")`` instead.
 """
 

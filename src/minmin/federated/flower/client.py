@@ -12,7 +12,7 @@ from flwr.clientapp import ClientApp
 from minmin.errors import InputError
 from minmin.federated.client import Client
 from minmin.federated.flower.records import from_records, to_records
-from minmin.federated.messages import Message, MessageError, Refusal
+from minmin.federated.protocol import Envelope, MessageError, Refusal
 
 _LOG = logging.getLogger(__name__)
 
@@ -31,12 +31,7 @@ def client_app(build: Callable[[Context], Client]) -> ClientApp:
 
     def answer(message: FlowerMessage, context: Context) -> FlowerMessage:
         own = client_id(context)
-        try:
-            request, addressed = from_records(message.content)
-        except MessageError:
-            return FlowerMessage(to_records(Refusal("", 0, "malformed"), own), reply_to=message)
-        reply = None if request is None else _answered(request, addressed, own, build, context)
-        return FlowerMessage(to_records(reply, own), reply_to=message)
+        return FlowerMessage(to_records(_answer(message, own, build, context), own), reply_to=message)
 
     for kind in (app.train, app.evaluate, app.query):
         kind()(answer)
@@ -51,13 +46,19 @@ def client_id(context: Context) -> str:
     raise InputError("this SuperNode has no name: start it with --node-config 'client-id=\"...\"'")
 
 
-def _answered(
-    request: Message, addressed: str, own: str, build: Callable[[Context], Client], context: Context
-) -> Message:
-    if addressed != own:
-        return Refusal(request.run, request.round, "not the client that was meant")
+def _answer(message: FlowerMessage, own: str, build: Callable[[Context], Client], context: Context) -> bytes:
+    """The answer's bytes; none where the message only asks who this is."""
     try:
-        return build(context).handle(request)
+        data, addressed = from_records(message.content)
+        if not data:
+            return b""
+        label = Envelope.from_bytes(data).label
+    except MessageError:
+        return Envelope(Refusal("", 0, "malformed")).data
+    if addressed != own:
+        return Envelope(Refusal(label.run, label.round, "not the client that was meant")).data
+    try:
+        return build(context).answer(data)
     except Exception as error:
         _LOG.exception("client %s cannot answer", own)
-        return Refusal(request.run, request.round, f"raised {type(error).__name__}")
+        return Envelope(Refusal(label.run, label.round, f"raised {type(error).__name__}")).data

@@ -15,10 +15,10 @@ from flwr.serverapp import Grid
 from minmin.errors import as_count
 from minmin.federated.engines import Engine
 from minmin.federated.flower.records import from_records, to_records
-from minmin.federated.messages import Message, MessageError, Refusal
+from minmin.federated.protocol import Envelope, MessageError, Refusal
 
 _LOG = logging.getLogger(__name__)
-_TYPES = {"work": "train", "look": "evaluate", "measure": "evaluate"}
+_TYPES = {"task": "train", "evaluate": "evaluate", "measure": "evaluate"}
 """What Flower calls a kind of message; any other is a query."""
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 """Seconds between two questions for replies; the pause grows."""
@@ -59,7 +59,7 @@ class GridEngine(Engine):
         self._ids: list[str] = []
         self._nodes: dict[str, int] = {}
         self._greeted: set[int] = set()
-        self._asked: Mapping[int, Message] = {}
+        self._asked: Mapping[int, Envelope] = {}
         self._sent: dict[str, _Sent] = {}
         self._reached: dict[int, int] = {}
         self._looked = -math.inf
@@ -69,15 +69,14 @@ class GridEngine(Engine):
         """The clients' ids by their numbers, once all have been met."""
         return list(self._ids)
 
-    def exchange(self, requests: Mapping[int, Message], timeout: float | None) -> dict[int, Message]:
+    def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> dict[int, Envelope]:
         """See :class:`Engine`. A late answer to the same request counts; one to an older request is never read."""
-        same = {number for number, request in requests.items() if self._asked.get(number) is request}
-        self._keep_sent(same)
+        self._keep_sent({n for n, old in self._asked.items() if n in requests and requests[n].digest == old.digest})
         self._asked = dict(requests)
         if any(self._node(number) is None for number in requests):
             self._greeted = set(self._nodes.values())  # who has not said a name yet is asked again
         deadline = math.inf if timeout is None else time.monotonic() + timeout
-        answers: dict[int, Message] = {}
+        answers: dict[int, Envelope] = {}
         self._reached = {}
         pause = _FIRST_PAUSE
         while True:
@@ -89,9 +88,6 @@ class GridEngine(Engine):
                 return answers
             time.sleep(max(0.0, min(pause, deadline - time.monotonic())))
             pause = min(1.2 * pause, _LAST_PAUSE)
-
-    def close(self) -> None:
-        """Nothing to do: the grid is Flower's."""
 
     def _node(self, number: int) -> int | None:
         return self._nodes.get(self._ids[number]) if self._ids else None
@@ -110,15 +106,16 @@ class GridEngine(Engine):
         self._greeted &= there
         new = there - self._greeted
         self._greeted |= new
-        self._push([(FlowerMessage(to_records(None, ""), node, "query"), _Sent(node, None)) for node in new])
+        self._push([(FlowerMessage(to_records(b"", ""), node, "query"), _Sent(node, None)) for node in new])
 
     def _send(self, numbers: list[int]) -> None:
         messages = []
         for number in numbers:
             name, request = self._ids[number], self._asked[number]
             node = self._reached[number] = self._nodes[name]
-            kind, round_ = _TYPES.get(request.kind, "query"), str(request.round)
-            message = FlowerMessage(to_records(request, name), node, kind, group_id=round_)
+            label = request.label
+            kind, round_ = _TYPES.get(label.kind, "query"), str(label.round)
+            message = FlowerMessage(to_records(request.data, name), node, kind, group_id=round_)
             messages.append((message, _Sent(node, number)))
         self._push(messages)
 
@@ -130,16 +127,16 @@ class GridEngine(Engine):
             if key is not None:
                 self._sent[key] = sent
             else:
-                self._lost(sent)
+                self._forget(sent)
 
-    def _lost(self, sent: _Sent) -> None:
-        """A node was not reached: look who it is, and send again."""
+    def _forget(self, sent: _Sent) -> None:
+        """A node was not reached: ask it again who it is, and send again."""
         self._greeted.discard(sent.node)
         if sent.number is not None and self._reached.get(sent.number) == sent.node:
             del self._reached[sent.number]
             self._nodes.pop(self._ids[sent.number], None)
 
-    def _receive(self, answers: dict[int, Message]) -> None:
+    def _receive(self, answers: dict[int, Envelope]) -> None:
         if not self._sent:
             return
         for reply in self._grid.pull_messages(list(self._sent)):
@@ -147,11 +144,11 @@ class GridEngine(Engine):
             if sent is None or sent.number in answers:
                 continue
             if reply.has_error() and reply.error.code not in _RAISED:
-                self._lost(sent)
+                self._forget(sent)
             elif sent.number is None:
                 self._meet(sent.node, reply)
             else:
-                answers[sent.number] = _understood(reply, self._asked[sent.number])
+                answers[sent.number] = _open_reply(reply, self._asked[sent.number])
         self._keep_sent(set(self._asked) - set(answers))
 
     def _meet(self, node: int, reply: FlowerMessage) -> None:
@@ -170,11 +167,12 @@ class GridEngine(Engine):
             self._ids = sorted(self._nodes, key=lambda name: (int(name) if name.isdecimal() else math.inf, name))
 
 
-def _understood(reply: FlowerMessage, request: Message) -> Message:
-    if reply.has_error():
-        return Refusal(request.run, request.round, _RAISED[reply.error.code])
+def _open_reply(reply: FlowerMessage, request: Envelope) -> Envelope:
+    """The answer in a reply, not yet decoded; a refusal where Flower tells that the client failed."""
     try:
-        answer, _ = from_records(reply.content)
+        if not reply.has_error():
+            return Envelope.from_bytes(from_records(reply.content)[0])
+        reason = _RAISED[reply.error.code]
     except MessageError:
-        answer = None
-    return Refusal(request.run, request.round, "no message of ours") if answer is None else answer
+        reason = "its records are not ours"
+    return Envelope(Refusal(request.label.run, request.label.round, reason))

@@ -10,8 +10,8 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from minmin.federated.client import Client
-from minmin.federated.engines.flower_wire import Reader, client_path, socket_path, write_answers
-from minmin.federated.flower.client import client_app as made_of
+from minmin.federated.engines.flower_wire import client_path, read_requests, socket_path, write_answers
+from minmin.federated.flower.client import client_app as build_client_app
 from minmin.federated.flower.client import client_id
 from minmin.federated.flower.grid import GridEngine
 
@@ -24,10 +24,9 @@ def relay(grid: Grid, context: Context) -> None:
     folder, clients = Path(str(context.run_config["folder"])), int(context.run_config["clients"])
     engine = GridEngine(grid, clients)
     with connection.Client(str(socket_path(folder)), "AF_UNIX") as engine_side:
-        reader = Reader(engine_side)
         try:
             while True:
-                requests, timeout = reader.read()
+                requests, timeout = read_requests(engine_side)
                 write_answers(engine_side, engine.exchange(requests, timeout))
         except EOFError:
             return
@@ -39,4 +38,4 @@ def _load(context: Context) -> Client:
     return client
 
 
-client_app = made_of(_load)
+client_app = build_client_app(_load)

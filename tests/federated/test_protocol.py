@@ -11,85 +11,86 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from minmin import Constants
-from minmin.federated.messages import (
+from minmin.federated import protocol
+from minmin.federated.protocol import (
     DescribeRequest,
     Description,
-    LookRequest,
+    Envelope,
+    EvaluateRequest,
     MeasureRequest,
     Measures,
     MessageError,
     Refusal,
     Reply,
-    WorkRequest,
+    TaskRequest,
     decode,
     encode,
-    encoded_size,
 )
 
 X = np.array([1.5, -2.0])
 KNOWN = Constants(4.0, 9.0, 1.0, 2.0, "proved")
 GOLDEN = {
-    "work": (
-        WorkRequest("a1", 3, X, "bam", {"inner": "lbfgs"}, True, "d"),
-        b"minmin message 2\n\x17\\>\xcd\xaa\x00\x00\x00"
-        b'{"arrays":[["x","float64",2]],"kind":"work","numbers":[["round",null,"q"]],"texts":{"diges'
-        b't":"d","run":"a1","settings":"{\\"inner\\":\\"lbfgs\\"}","value":true,"work":"bam"}}'
-        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\x00\xc0",
+    "task": (
+        TaskRequest("a1", 3, X, "bam", '{"inner":"lbfgs"}', True),
+        b"minmin message 3\n\xe0G\n=\x9d\x00\x00\x00"
+        b'{"arrays":[["x","float64",2]],"kind":"task","numbers":[["round",null,"q"]],"texts":{"run'
+        b'":"a1","settings":"{\\"inner\\":\\"lbfgs\\"}","task":"bam","value":true}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8\x3f\x00\x00\x00\x00\x00\x00\x00\xc0",
     ),
-    "look": (
-        LookRequest("a1", 3, X.astype("float32"), False),
-        b"minmin message 2\n\xf8\xa4u\xfdq\x00\x00\x00"
-        b'{"arrays":[["x","float32",2]],"kind":"look","numbers":[["round",null,"q"]],"texts":{"gradi'
-        b'ent":false,"run":"a1"}}'
-        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\xc0?\x00\x00\x00\xc0",
+    "evaluate": (
+        EvaluateRequest("a1", 3, X.astype("float32"), False),
+        b"minmin message 3\n\x06\xe6\n\xbfu\x00\x00\x00"
+        b'{"arrays":[["x","float32",2]],"kind":"evaluate","numbers":[["round",null,"q"]],"texts":{'
+        b'"gradient":false,"run":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\xc0\x3f\x00\x00\x00\xc0",
     ),
     "measure": (
         MeasureRequest("a1", 3, X),
-        b"minmin message 2\nP\x0e&\xb3c\x00\x00\x00"
-        b'{"arrays":[["x","float64",2]],"kind":"measure","numbers":[["round",null,"q"]],"texts":{"ru'
-        b'n":"a1"}}'
-        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8?\x00\x00\x00\x00\x00\x00\x00\xc0",
+        b"minmin message 3\nP\x0e&\xb3c\x00\x00\x00"
+        b'{"arrays":[["x","float64",2]],"kind":"measure","numbers":[["round",null,"q"]],"texts":{"'
+        b'run":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8\x3f\x00\x00\x00\x00\x00\x00\x00\xc0",
     ),
     "describe": (
         DescribeRequest("a1", 0),
-        b"minmin message 2\n\x13N\x0b\x1bS\x00\x00\x00"
+        b"minmin message 3\n\x13N\x0b\x1bS\x00\x00\x00"
         b'{"arrays":[],"kind":"describe","numbers":[["round",null,"q"]],"texts":{"run":"a1"}}'
         b"\x00\x00\x00\x00\x00\x00\x00\x00",
     ),
     "description": (
-        Description("a1", 0, "b", ["loss"], 2, 5, 1.5, "float64", 3, KNOWN),
-        b"minmin message 2\nB\xb0K\x1bI\x01\x00\x00"
-        b'{"arrays":[],"kind":"description","numbers":[["round",null,"q"],["d_x",null,"q"],["d_y",nu'
-        b'll,"q"],["weight",null,"d"],["abilities",null,"q"]],"texts":{"constants":"{\\"L_x\\":4.0,\\"L'
-        b'_y\\":9.0,\\"blocks\\":[\\"x\\",\\"y\\"],\\"mu_x\\":1.0,\\"mu_y\\":2.0,\\"source\\":\\"proved\\"}","dtype'
-        b'":"float64","measured":"[\\"loss\\"]","name":"b","run":"a1"}}'
+        Description("a1", 0, "b", ["loss"], 2, 5, 1.5, "float64", True, False, KNOWN),
+        b"minmin message 3\n\xec\x138 A\x01\x00\x00"
+        b'{"arrays":[],"kind":"description","numbers":[["round",null,"q"],["d_x",null,"q"],["d_y",'
+        b'null,"q"],["weight",null,"d"]],"texts":{"constants":{"L_x":4.0,"L_y":9.0,"blocks":["x","'
+        b'y"],"mu_x":1.0,"mu_y":2.0,"source":"proved"},"dtype":"float64","has_value":true,"has_y_h'
+        b'essian":false,"measured":["loss"],"name":"b","run":"a1"}}'
         b"\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00"
-        b"\x00\x00\x00\x00\x00\x00\xf8?\x03\x00\x00\x00\x00\x00\x00\x00",
+        b"\x00\x00\x00\x00\x00\x00\xf8\x3f",
     ),
     "reply": (
         Reply("a1", 3, X, None, 0.25, 1.0, 0.0, 1e-16, {"gain": float("inf")}, {"grad_y": 2}, 0.5),
-        b"minmin message 2\n\x86\xe9\xd3\x19\x10\x01\x00\x00"
-        b'{"arrays":[["vector","float64",2]],"kind":"reply","numbers":[["round",null,"q"],["grad_y_s'
-        b'quare",null,"d"],["y_square",null,"d"],["other_terms",null,"d"],["eps",null,"d"],["memory"'
-        b',"gain","d"],["calls","grad_y","q"],["seconds",null,"d"]],"texts":{"run":"a1","value":null'
-        b"}}"
-        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xd0?\x00\x00\x00\x00\x00\x00\xf0?"
-        b"\x00\x00\x00\x00\x00\x00\x00\x00\xbc\x89\xd8\x97\xb2\xd2\x9c<\x00\x00\x00\x00\x00\x00\xf0\x7f"
-        b"\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0?\x00\x00\x00\x00\x00\x00\xf8?"
+        b"minmin message 3\nnk\xa1\xa2\x10\x01\x00\x00"
+        b'{"arrays":[["vector","float64",2]],"kind":"reply","numbers":[["round",null,"q"],["grad_y'
+        b'_square",null,"d"],["y_square",null,"d"],["fixed_terms",null,"d"],["eps",null,"d"],["mem'
+        b'ory","gain","d"],["calls","grad_y","q"],["seconds",null,"d"]],"texts":{"run":"a1","value'
+        b'":null}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xd0\x3f\x00\x00\x00\x00\x00\x00\xf0\x3f"
+        b"\x00\x00\x00\x00\x00\x00\x00\x00\xbc\x89\xd8\x97\xb2\xd2\x9c\x3c\x00\x00\x00\x00\x00\x00\xf0\x7f"
+        b"\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0\x3f\x00\x00\x00\x00\x00\x00\xf8\x3f"
         b"\x00\x00\x00\x00\x00\x00\x00\xc0",
     ),
     "measures": (
         Measures("a1", 3, {"loss": 0.5}),
-        b"minmin message 2\n\xf2Vt2j\x00\x00\x00"
-        b'{"arrays":[],"kind":"measures","numbers":[["round",null,"q"],["metrics","loss","d"]],"text'
-        b's":{"run":"a1"}}'
-        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0?",
+        b"minmin message 3\n\xf2Vt2j\x00\x00\x00"
+        b'{"arrays":[],"kind":"measures","numbers":[["round",null,"q"],["metrics","loss","d"]],"te'
+        b'xts":{"run":"a1"}}'
+        b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0\x3f",
     ),
     "refusal": (
         Refusal("a1", 3, "stale"),
-        b"minmin message 2\n \xad\x05\xf7c\x00\x00\x00"
-        b'{"arrays":[],"kind":"refusal","numbers":[["round",null,"q"]],"texts":{"reason":"stale","ru'
-        b'n":"a1"}}'
+        b"minmin message 3\n \xad\x05\xf7c\x00\x00\x00"
+        b'{"arrays":[],"kind":"refusal","numbers":[["round",null,"q"]],"texts":{"reason":"stale","'
+        b'run":"a1"}}'
         b"\x03\x00\x00\x00\x00\x00\x00\x00",
     ),
 }
@@ -115,16 +116,15 @@ constants = st.builds(
 )
 any_message = st.one_of(
     st.builds(
-        WorkRequest,
+        TaskRequest,
         names,
         rounds,
         vectors,
         names,
-        st.dictionaries(names, st.one_of(numbers, names, st.booleans(), st.none())),
-        st.booleans(),
         names,
+        st.booleans(),
     ),
-    st.builds(LookRequest, names, rounds, vectors, st.booleans()),
+    st.builds(EvaluateRequest, names, rounds, vectors, st.booleans()),
     st.builds(DescribeRequest, names, rounds),
     st.builds(
         Description,
@@ -164,7 +164,39 @@ def test_what_is_decoded_is_what_was_encoded(message):
     data = encode(message)
     assert same(decode(data), message)
     assert encode(decode(data)) == data
-    assert encoded_size(message) == len(data)
+
+
+@given(any_message)
+def test_an_envelope_says_the_same_from_either_side(message):
+    ours, theirs = Envelope(message), Envelope.from_bytes(encode(message))
+    assert ours.size == theirs.size == len(theirs.data)
+    assert ours.digest == theirs.digest
+    assert ours.label == theirs.label == (message.kind, message.run, message.round)
+    assert ours.data == theirs.data
+    assert Envelope.from_bytes(ours.data).digest == ours.digest
+    assert same(theirs.message, message)
+
+
+def test_an_envelope_encodes_and_decodes_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(protocol, "encode", lambda message: calls.append("encode") or encode(message))
+    monkeypatch.setattr(protocol, "decode", lambda data: calls.append("decode") or decode(data))
+    ours = Envelope(GOLDEN["task"][0])
+    assert [ours.digest, ours.size, ours.label]
+    assert not calls
+    assert ours.data is ours.data
+    theirs = Envelope.from_bytes(ours.data)
+    assert [theirs.digest, theirs.size, theirs.label]
+    assert calls == ["encode"]
+    assert theirs.message is theirs.message
+    assert calls == ["encode", "decode"]
+
+
+@given(st.binary(max_size=100))
+def test_foreign_bytes_have_no_label(data):
+    for foreign in (data, sealed(data), sealed({"kind": "task", "texts": {"run": "a"}, "numbers": []})):
+        with pytest.raises(MessageError):
+            _ = Envelope.from_bytes(foreign).label
 
 
 @pytest.mark.parametrize("kind", GOLDEN)
@@ -176,7 +208,7 @@ def test_bytes_are_stable(kind):
 
 
 def test_every_kind_is_golden():
-    from minmin.federated.messages import _KINDS
+    from minmin.federated.protocol import _KINDS
 
     assert set(GOLDEN) == set(_KINDS)
 
@@ -191,7 +223,7 @@ def sealed(header, arrays=b""):
     """Bytes with a right length and checksum around any header."""
     header = header if isinstance(header, bytes) else json.dumps(header).encode()
     body = len(header).to_bytes(4, "little") + header + arrays
-    return b"minmin message 2\n" + zlib.crc32(body).to_bytes(4, "little") + body
+    return b"minmin message 3\n" + zlib.crc32(body).to_bytes(4, "little") + body
 
 
 @pytest.mark.parametrize("kind", GOLDEN)
@@ -271,7 +303,7 @@ def test_headers_with_anything_in_them_are_refused_or_typed(data):
         [["x", "float64", 2**62]],
         [["x", "float64", float("inf")]],
         [["x", ["float64"], 2]],
-        [["x", "float64", 1], ["digest", "float64", 1]],
+        [["x", "float64", 1], ["task", "float64", 1]],
         [["run", "float64", 2]],
         [["other", "float64", 2]],
         [["x", "float64", 2], ["other", "float64", 0]],
@@ -282,8 +314,8 @@ def test_headers_with_anything_in_them_are_refused_or_typed(data):
     ],
 )
 def test_arrays_of_other_types_and_sizes_are_refused(arrays):
-    header = header_of(GOLDEN["work"][0]) | {"arrays": arrays}
-    refused(sealed(header, payload_of(GOLDEN["work"][0])))
+    header = header_of(GOLDEN["task"][0]) | {"arrays": arrays}
+    refused(sealed(header, payload_of(GOLDEN["task"][0])))
 
 
 @pytest.mark.parametrize(
@@ -293,7 +325,7 @@ def test_arrays_of_other_types_and_sizes_are_refused(arrays):
         [["round", None, "d"]],
         [["round", None, 8]],
         [["round", "key", "q"]],
-        [["settings", "inner", "q"]],
+        [["task", "inner", "q"]],
         [["other", None, "q"]],
         [["round", None]],
         [["round", None, "q"], ["round", None, "q"]],
@@ -304,8 +336,8 @@ def test_arrays_of_other_types_and_sizes_are_refused(arrays):
     ],
 )
 def test_numbers_of_other_types_and_names_are_refused(numbers):
-    header = header_of(GOLDEN["work"][0]) | {"numbers": numbers}
-    refused(sealed(header, payload_of(GOLDEN["work"][0])))
+    header = header_of(GOLDEN["task"][0]) | {"numbers": numbers}
+    refused(sealed(header, payload_of(GOLDEN["task"][0])))
 
 
 @given(st.floats(), st.floats(), st.integers(0, 2**62))
@@ -321,9 +353,9 @@ def test_hostile_headers_are_refused():
     refused(sealed(b"9" * 10_000))
     refused(sealed(b"\xff\xfe"))
     refused(sealed({"kind": "eval", "texts": {}, "arrays": []}))
-    refused(sealed({"kind": ["work"], "texts": {}, "arrays": []}))
+    refused(sealed({"kind": ["task"], "texts": {}, "arrays": []}))
     refused(sealed({"kind": "__class__", "texts": {"run": "a"}, "arrays": []}))
-    refused(b"minmin message 2\n" + b"\xff" * 8)
+    refused(b"minmin message 3\n" + b"\xff" * 8)
 
 
 def test_nothing_is_pickled(monkeypatch):

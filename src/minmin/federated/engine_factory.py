@@ -1,0 +1,46 @@
+"""Checks the clients and the engine that a user names, and opens the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from minmin.errors import InputError, as_count, near_names
+from minmin.federated.client import Client
+from minmin.federated.engines import ENGINES, Engine
+
+
+@contextmanager
+def open_engine(clients: Sequence[Client] | int, engine: str | Engine) -> Iterator[tuple[Engine, int]]:
+    """The engine, and how many clients it reaches; closed after use unless it is the user's own."""
+    holders, count = _check_clients(clients, engine)
+    if isinstance(engine, Engine):
+        yield engine, count
+        return
+    if not isinstance(engine, str) or engine not in ENGINES:
+        raise InputError(f"unknown engine {engine!r}: {near_names(engine, ENGINES)}")
+    own = ENGINES[engine](holders)
+    try:
+        yield own, count
+    finally:
+        own.close()
+
+
+def _check_clients(clients: Any, engine: Any) -> tuple[list[Client], int]:
+    """The clients that are here, and how many there are."""
+    holders, count = [], clients
+    if not (isinstance(clients, int) and isinstance(engine, Engine)):
+        if not hasattr(clients, "__iter__"):
+            raise InputError(
+                f"clients must be a sequence of minmin.federated.Client, got {clients!r}; "
+                "a number goes with an Engine that reaches them"
+            )
+        holders = list(clients)
+        count = len(holders)
+    if as_count(count, "clients") == 0:
+        raise InputError("a federation needs at least one client")
+    for i, client in enumerate(holders):
+        if not isinstance(client, Client):
+            raise InputError(f"client {i} is a {type(client).__name__}; give minmin.federated.Client(problem, weight)")
+    return holders, count

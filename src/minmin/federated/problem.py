@@ -1,0 +1,186 @@
+"""A federation as a problem: a Sum whose terms are elsewhere. Methods run on it as on any other problem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from minmin.core.arrays import Array, dtype_name
+from minmin.core.constants import Constants
+from minmin.core.counting import UNCOUNTED
+from minmin.core.problem import Evaluation, Problem, Slice, YTask
+from minmin.core.rounding import RoundingScale
+from minmin.core.vectors import Blocks, Vector
+from minmin.errors import InputError, UnsupportedError
+from minmin.federated.protocol import Description, Reply
+from minmin.federated.session import Session
+from minmin.federated.tasks import public_part
+from minmin.problems.sum import combine_constants
+
+
+class UnseenY(Blocks):
+    """y as the server sees it: an empty array per client, and whether it is where the clients started."""
+
+    __slots__ = ("at_start",)
+
+    def __init__(self, prototype: Array, weights: Sequence[float], *, at_start: bool = False):
+        super().__init__([prototype] * len(weights), weights)
+        self.at_start = at_start
+
+
+class Federation(Problem):
+    """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i) where only x is here.
+
+    To a method it is a :class:`minmin.Sum`: y's parts are empty arrays, since they stay with the clients, and tasks on
+    them are sent there. One joint ∇ₓ is one round. All counted copies share the session. ``values`` says whether rounds
+    ask for f as well.
+    """
+
+    y_is_remote = True
+
+    def __init__(self, session: Session, descriptions: Sequence[Description], *, values: bool):
+        _check_descriptions(descriptions)
+        self.session = session
+        self.values = values
+        self.d_x, self.d_y = descriptions[0].d_x, sum(description.d_y for description in descriptions)
+        total = sum(description.weight for description in descriptions)
+        self.part_weights = tuple(description.weight / total for description in descriptions)
+        self.part_sizes = (0,) * len(descriptions)
+        self.has_value = values and all(description.has_value for description in descriptions)
+        self.has_y_hessian = all(description.has_y_hessian for description in descriptions)
+        self._constants = combine_constants(self.part_weights, [description.constants for description in descriptions])
+        self._prototype = np.zeros(0, dtype=descriptions[0].dtype)
+        self._marks = [_mark(description) for description in descriptions]
+
+    @property
+    def constants(self) -> Constants | None:
+        return self._constants
+
+    @property
+    def prototype(self) -> Array:
+        return self._prototype
+
+    def identity(self) -> Iterable[Any]:
+        return [self.d_x, self.d_y, *self.part_weights, str(self._prototype.dtype), *self._marks]
+
+    def fix(self, x: Vector) -> RemoteSlice:
+        return RemoteSlice(x, self)
+
+    def project_start(self, x: Vector, y: Vector) -> tuple[Vector, Vector]:
+        """y is where the clients start it."""
+        if not isinstance(x, np.ndarray) or x.dtype != self._prototype.dtype:
+            raise InputError(f"x0 is {dtype_name(x)}, but the clients compute in {self._prototype.dtype}; give NumPy's")
+        return x, UnseenY(self._prototype, self.part_weights, at_start=True)
+
+    def swapped(self) -> NoReturn:
+        raise UnsupportedError("y stays with the clients, so only x can be the outer block of a federation")
+
+    def ask(self, x: Array, *, gradient: bool = False, at_start: bool = False) -> Evaluation:
+        """f, and its gradients where wanted, at x and the current y_i; without a message where the last round told."""
+        known = self.session.find_values(x) if self.values and not (gradient or at_start) else None
+        told = self.session.evaluate(x, gradient=gradient, at_start=at_start) if known is None else known
+        return _RemoteEvaluation(x, self, told)
+
+
+def _check_descriptions(descriptions: Sequence[Description]) -> None:
+    """Refuse clients that cannot work together."""
+    names = [description.name for description in descriptions]
+    if shared := {name for name in names if name and names.count(name) > 1}:
+        raise InputError(f"more than one client is called {min(shared)!r}")
+    first = descriptions[0]
+    for number, description in enumerate(descriptions):
+        if description.d_x != first.d_x:
+            raise InputError(f"client {number} has d_x = {description.d_x}, the first has {first.d_x}; x is shared")
+        if description.dtype != first.dtype:
+            raise InputError(
+                f"client {number} computes in {description.dtype}, the first in {first.dtype}; x is shared"
+            )
+
+
+def _mark(description: Description) -> str:
+    """What tells a client from others: its name, its size, and its constants up to rounding."""
+    c = description.constants
+    known = None if c is None else [f"{number:.6g}" for number in (c.L_x, c.L_y, c.mu_x, c.mu_y)]
+    return f"{description.name} {description.d_y} {known}"
+
+
+class RemoteSlice(Slice):
+    """y ↦ f(x, y) at the clients."""
+
+    __slots__ = ("_federation",)
+
+    def __init__(self, x: Vector, federation: Federation):
+        super().__init__(x)
+        self._federation = federation
+
+    def run_on_parts(self, task: YTask, memories: Sequence[Any]) -> tuple[tuple[Any, ...], Evaluation]:
+        """A round of a task that sends ∇ₓf_i: what is known of the clients' memories, and the joint evaluation."""
+        known, replies = self._run_round(task)
+        return known, _RemoteEvaluation(self.x, self._federation, replies)
+
+    def average(self, task: YTask) -> tuple[Array, Blocks]:
+        """A round of a task that sends vectors of its own: their mean, and y as the server sees it."""
+        _, replies = self._run_round(task)
+        weights = self._federation.part_weights
+        return _average(weights, replies), UnseenY(self._federation.prototype, weights)
+
+    def at(self, y: Blocks) -> Evaluation:
+        self._federation.tally.add("value")
+        return self._federation.ask(self.x, at_start=isinstance(y, UnseenY) and y.at_start)
+
+    def _run_round(self, task: YTask) -> tuple[tuple[Any, ...], list[Reply]]:
+        """Nothing is sent where the budget is spent."""
+        tally = self._federation.tally
+        tally.add("grad_x")
+        begun = task.begin(self._federation.prototype)
+        memory = frozenset(public_part(begun))
+        replies = self._federation.session.run_task(self.x, task, memory, value=self._federation.values)
+        for reply in replies:
+            for kind, count in reply.calls.items():
+                if kind not in ("grad_x", "value"):
+                    for _ in range(count):
+                        tally.add(kind)
+        return tuple(begun._replace(**reply.memory) for reply in replies), replies
+
+
+class _RemoteEvaluation(Evaluation):
+    """f at x and at y_i that only the clients see, from their replies."""
+
+    __slots__ = ("_replies", "_weights")
+
+    def __init__(self, x: Vector, federation: Federation, replies: Sequence[Reply]):
+        super().__init__(x, UnseenY(federation.prototype, federation.part_weights), UNCOUNTED)
+        self._weights = federation.part_weights
+        self._replies = replies
+
+    @property
+    def grad_y_norm(self) -> float:
+        return math.sqrt(sum(w * r.grad_y_square for w, r in zip(self._weights, self._replies, strict=True)))
+
+    def _compute_rounding(self) -> RoundingScale:
+        pairs = list(zip(self._weights, self._replies, strict=True))
+        y_norm = math.sqrt(sum(w * reply.y_square for w, reply in pairs))
+        fixed_terms = math.sqrt(sum(w * reply.fixed_terms**2 for w, reply in pairs))
+        return RoundingScale(max(reply.eps for reply in self._replies), y_norm, fixed_terms)
+
+    def _compute_value(self) -> float:
+        told = [math.nan if reply.value is None else reply.value for reply in self._replies]
+        return sum(w * value for w, value in zip(self._weights, told, strict=True))
+
+    def _compute_grad_x(self) -> Vector:
+        return _average(self._weights, self._replies)
+
+    def _compute_grad_y(self) -> Vector:
+        raise TypeError("∇ᵧf stays with the clients")
+
+
+def _average(weights: Sequence[float], replies: Sequence[Reply]) -> Array:
+    """The weighted mean of the vectors, added up in the clients' order as a Sum does it."""
+    total = weights[0] * replies[0].vector
+    term = np.empty_like(total)
+    for w, reply in zip(weights[1:], replies[1:], strict=True):
+        total += np.multiply(w, reply.vector, out=term)
+    return total

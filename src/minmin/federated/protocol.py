@@ -1,0 +1,337 @@
+"""What travels between server and clients: typed records of arrays and numbers, their bytes, and envelopes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from minmin.core.arrays import dtype_name
+from minmin.core.constants import Constants
+from minmin.errors import MinMinError
+
+_MAGIC = b"minmin message 3\n"
+_CHECKSUM = struct.Struct("<I")
+_LENGTH = struct.Struct("<I")
+_START = len(_MAGIC) + _CHECKSUM.size
+_LITTLE = {name: np.dtype(name).newbyteorder("<") for name in ("float32", "float64")}
+_NUMBERS = {"d": struct.Struct("<d"), "q": struct.Struct("<q")}
+_NUMBER_SIZE = 8
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=asdict)
+
+
+class MessageError(MinMinError, ValueError):
+    """Bytes that are no message of ours."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """Every message names its run and round; a client may be asked the same round again, and answers the same."""
+
+    kind: ClassVar[str]
+    run: str
+    round: int
+
+
+@dataclass(frozen=True, eq=False)
+class TaskRequest(Message):
+    """Server to client: run this task at x, and send the vector it yields.
+
+    ``task`` is the name of a registered task and ``settings`` its fields as JSON; ``value`` asks for f_i as well.
+    """
+
+    kind = "task"
+    x: np.ndarray[Any, Any]
+    task: str
+    settings: str
+    value: bool
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluateRequest(Message):
+    """Server to client: send f_i, and ∇ₓf_i where it is wanted, at x and at the y_i that the client holds.
+
+    In round 0 that is where y_i starts, whatever came since.
+    """
+
+    kind = "evaluate"
+    x: np.ndarray[Any, Any]
+    gradient: bool
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureRequest(Message):
+    """Server to client: what do your metrics say at x and at the y_i that you hold?
+
+    Of this run, or of the newest one where it has no name.
+    """
+
+    kind = "measure"
+    x: np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Measures(Message):
+    """Client to server: its metrics by name."""
+
+    kind = "measures"
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True)
+class DescribeRequest(Message):
+    """Server to client, before the first round: what is your problem like?"""
+
+    kind = "describe"
+
+
+@dataclass(frozen=True)
+class Description(Message):
+    """Client to server: its name and the names of its metrics, sizes, abilities and constants of f_i, its weight."""
+
+    kind = "description"
+    name: str
+    measured: list[str]
+    d_x: int
+    d_y: int
+    weight: float
+    dtype: str
+    has_value: bool
+    has_y_hessian: bool
+    constants: Constants | None
+
+
+@dataclass(frozen=True, eq=False)
+class Reply(Message):
+    """Client to server: one vector of x's size, and these scalars."""
+
+    kind = "reply"
+    vector: np.ndarray[Any, Any]  # what the task yields, for most of them ∇ₓf_i; empty where it was not asked for
+    value: float | None  # f_i, where it was asked for
+    grad_y_square: float  # |∇ᵧf_i|² and |y_i|², for the certificate
+    y_square: float
+    fixed_terms: float  # with eps: how large rounding errors may be
+    eps: float
+    memory: dict[str, float]  # the numbers in the task's memory: counts and estimates
+    calls: dict[str, int]  # what was computed, by kind
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Refusal(Message):
+    """Client to server: why there is no reply, in a few words; never anything of the data."""
+
+    kind = "refusal"
+    reason: str
+
+
+_KINDS: dict[str, type[Message]] = {
+    kind.kind: kind
+    for kind in (TaskRequest, EvaluateRequest, MeasureRequest, DescribeRequest, Description, Reply, Measures, Refusal)
+}
+
+
+class Label(NamedTuple):
+    """What an engine may read of a message without decoding it."""
+
+    kind: str
+    run: str
+    round: int
+
+
+class Envelope:
+    """A message with its bytes: what an engine carries.
+
+    Each is made from the other when it is first asked for, and only once. So an engine that calls functions encodes
+    nothing, and one that sends bytes need not decode what it carries.
+    """
+
+    __slots__ = ("_data", "_digest", "_message")
+
+    def __init__(self, message: Message | None, data: bytes | None = None):
+        self._message = message
+        self._data = data
+        self._digest: str | None = None
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Envelope:
+        """An envelope around bytes, which are not looked at yet."""
+        return cls(None, data)
+
+    @property
+    def message(self) -> Message:
+        """The message; :class:`MessageError` where the bytes are none of ours."""
+        if self._message is None:
+            assert self._data is not None
+            self._message = decode(self._data)
+        return self._message
+
+    @property
+    def data(self) -> bytes:
+        """The message's bytes."""
+        if self._data is None:
+            self._data = encode(self.message)
+        return self._data
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are, or would be."""
+        return len(self._data) if self._data is not None else _START + sum(map(len, _body(self.message)))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes behind the checksum: equal for equal messages, however they came here."""
+        if self._digest is None:
+            hashed = hashlib.sha256()
+            for piece in _body(self.message) if self._data is None else [memoryview(self._data)[_START:]]:
+                hashed.update(piece)
+            self._digest = hashed.hexdigest()
+        return self._digest
+
+    @property
+    def label(self) -> Label:
+        """The message's kind, run and round; :class:`MessageError` where the bytes have none."""
+        if self._message is not None:
+            return Label(self._message.kind, self._message.run, self._message.round)
+        assert self._data is not None
+        return _read_label(self._data)
+
+
+def encode(message: Message) -> bytes:
+    """A magic line, a CRC-32 of what follows, the length of a JSON header, the header, numbers, and the arrays' bytes.
+
+    Numbers take eight bytes each, little-endian like the arrays, in the header's order: how long a message is tells
+    nothing of what is in it.
+    """
+    body = b"".join(_body(message))
+    return b"".join([_MAGIC, _CHECKSUM.pack(zlib.crc32(body)), body])
+
+
+def decode(data: bytes) -> Message:
+    """The message; whatever is not one is refused with :class:`MessageError`, and runs no code."""
+    try:
+        header, at = _read_header(data)
+        if _CHECKSUM.unpack_from(data, len(_MAGIC)) != (zlib.crc32(memoryview(data)[_START:]),):
+            raise MessageError("a message is truncated or damaged")
+        kind = _KINDS[header["kind"]]
+        content: dict[str, Any] = {field.name: {} for field in fields(kind) if str(field.type).startswith("dict")}
+        content |= header["texts"]
+        for name, key, code in header["numbers"]:
+            (number,) = _NUMBERS[code].unpack_from(data, at)
+            (content if key is None else content[name])[name if key is None else key] = number
+            at += _NUMBER_SIZE
+        for name, dtype, size in header["arrays"]:
+            if dtype not in _LITTLE or not _is_whole(size) or size < 0:
+                raise MessageError(f"a message must not hold {size} numbers of {dtype}")
+            array = np.frombuffer(data, _LITTLE[dtype], size, at)
+            content[name] = array.astype(dtype)
+            at += array.nbytes
+        if at != len(data):
+            raise MessageError("a message is longer or shorter than it says")
+        return _build(kind, content)
+    except _UNREADABLE as error:
+        raise MessageError(f"a message cannot be understood: {error}") from error
+
+
+_UNREADABLE = (struct.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+
+
+def _read_header(data: bytes) -> tuple[Any, int]:
+    """The header, and where the numbers begin."""
+    if not data.startswith(_MAGIC):
+        raise MessageError("this is no message of minmin")
+    (length,) = _LENGTH.unpack_from(data, _START)
+    start = _START + _LENGTH.size
+    return json.loads(data[start : start + length]), start + length
+
+
+def _read_label(data: bytes) -> Label:
+    """The label, without looking at the rest: every message's first number is its round."""
+    try:
+        header, at = _read_header(data)
+        kind, run = header["kind"], header["texts"]["run"]
+        if kind not in _KINDS or not isinstance(run, str) or header["numbers"][0] != ["round", None, "q"]:
+            raise MessageError("a message has no label")
+        return Label(kind, run, *_NUMBERS["q"].unpack_from(data, at))
+    except (*_UNREADABLE, IndexError) as error:
+        raise MessageError(f"a message cannot be understood: {error}") from error
+
+
+def _build(kind: type[Message], content: dict[str, Any]) -> Message:
+    """The record, where every field is there and has the type that the record states."""
+    if content.get("constants") is not None:
+        content["constants"] = Constants(**content["constants"])
+    stated = {field.name: str(field.type) for field in fields(kind)}
+    wrong = [name for name in stated if name not in content or not _FITS[stated[name]](content[name])]
+    if wrong or len(content) > len(stated):
+        raise MessageError(f"a message of kind {kind.kind} has other fields, or of other types: {', '.join(wrong)}")
+    return kind(**content)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or _is_whole(value)
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "bool": lambda value: isinstance(value, bool),
+    "int": _is_whole,
+    "float": _is_number,
+    "float | None": lambda value: value is None or _is_number(value),
+    "list[str]": lambda value: isinstance(value, list) and all(isinstance(word, str) for word in value),
+    "dict[str, int]": lambda value: isinstance(value, dict) and all(map(_is_whole, value.values())),
+    "dict[str, float]": lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
+    "Constants | None": lambda value: value is None or isinstance(value, Constants),
+    "np.ndarray[Any, Any]": lambda value: isinstance(value, np.ndarray),
+}
+"""Whether a value is of a type, by the type's name in a record."""
+
+
+def _body(message: Message) -> list[Any]:
+    """What follows the checksum, in pieces: the header's length, the header, the numbers, and each array's bytes."""
+    texts: list[tuple[str, Any]] = []
+    names: list[tuple[str, str | None, str]] = []
+    numbers: list[float] = []
+    described: list[tuple[str, str, int]] = []
+    arrays = []
+    for name, value in vars(message).items():
+        if isinstance(value, np.ndarray):
+            described.append((name, dtype_name(value), value.shape[0]))
+            arrays.append(np.ascontiguousarray(value, _LITTLE[described[-1][1]]).view(np.uint8))
+        elif isinstance(value, dict):
+            names += [(name, key, _code(number)) for key, number in value.items()]
+            numbers += value.values()
+        elif _is_number(value):
+            names.append((name, None, _code(value)))
+            numbers.append(value)
+        else:
+            texts.append((name, tuple(value) if isinstance(value, list) else value))
+    header, codes = _encode_header(message.kind, tuple(texts), tuple(names), tuple(described))
+    return [_LENGTH.pack(len(header)), header, struct.pack(codes, *numbers), *arrays]
+
+
+def _code(number: float) -> str:
+    return "d" if isinstance(number, float) else "q"
+
+
+@lru_cache(maxsize=64)
+def _encode_header(
+    kind: str,
+    texts: tuple[tuple[str, Any], ...],
+    numbers: tuple[tuple[str, str | None, str], ...],
+    arrays: tuple[tuple[str, str, int], ...],
+) -> tuple[bytes, str]:
+    """A header's bytes and the numbers' codes: the same for all clients' replies of a run."""
+    header = {"kind": kind, "texts": dict(texts), "numbers": numbers, "arrays": arrays}
+    return _JSON.encode(header).encode(), "<" + "".join(code for *_, code in numbers)
