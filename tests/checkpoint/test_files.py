@@ -183,7 +183,7 @@ def test_an_error_leaves_a_file_that_goes_on(tmp_path):
 CHILD = textwrap.dedent("""
     import sys, time
     import numpy as np, minmin
-    from minmin import checkpoint
+    from minmin.loop import checkpoint
     checkpoint._SHARE = 1e9  # write after every iteration
     problem = minmin.problems.Quadratic.random(d_x=20, d_y=5, L_x=50.0, L_y=500.0, coupling=1.0)
     def slow(record):

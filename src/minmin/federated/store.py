@@ -93,7 +93,7 @@ class FolderStore(StateStore):
             return None
         payload = unseal(_MAGIC, _FORMAT, path.read_bytes(), path)
         try:
-            (round_, y, memory, request, reply), _ = decode(payload, memory_types(), prototype)
+            round_, y, memory, request, reply = decode(payload, memory_types(), prototype)
             return Kept(round_, y, memory, request, Envelope.from_bytes(reply))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(

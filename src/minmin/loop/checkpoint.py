@@ -17,7 +17,7 @@ from minmin.core.problem import Problem
 from minmin.core.vectors import parts_of
 from minmin.errors import CheckpointError
 from minmin.files import write_atomically
-from minmin.loop.codec import decode, encode, seal, unseal
+from minmin.loop.codec import decode, decode_notes, encode, seal, unseal
 from minmin.methods import Method
 
 _MAGIC = "minmin checkpoint"
@@ -83,22 +83,22 @@ class Checkpoint:
         """The tree in the file, or None where there is no file yet."""
         if not self.path.exists():
             return None
-        data = self.path.read_bytes()
-        tree, notes = self._unpack(data, types, prototype)
+        archive = unseal(_MAGIC, _FORMAT, self.path.read_bytes(), self.path)
+        try:
+            self._require_same_run(decode_notes(archive).get("marks", {}))
+            return decode(archive, types, prototype)
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, zipfile.BadZipFile) as error:
+            if isinstance(error, CheckpointError):
+                raise
+            raise CheckpointError(f"the checkpoint {self.path} cannot be understood; it was left as it is") from error
+
+    def _require_same_run(self, marks: dict[str, str]) -> None:
         for what, mark in self._marks.items():
-            if notes.get("marks", {}).get(what) != mark:
+            if marks.get(what) != mark:
                 raise CheckpointError(
                     f"the checkpoint {self.path} belongs to another {what}; "
                     "give another path, or remove the file to start anew"
                 )
-        return tree
-
-    def _unpack(self, data: bytes, types: Iterable[type], prototype: Array) -> tuple[Any, dict[str, Any]]:
-        archive = unseal(_MAGIC, _FORMAT, data, self.path)
-        try:
-            return decode(archive, types, prototype)
-        except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
-            raise CheckpointError(f"the checkpoint {self.path} cannot be understood; it was left as it is") from error
 
     def write_when_due(self, tree: Any) -> None:
         """Write if that keeps within the share of time."""

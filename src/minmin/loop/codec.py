@@ -26,15 +26,22 @@ def encode(tree: Any, notes: Mapping[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def decode(data: bytes, types: Iterable[type], prototype: Array | None) -> tuple[Any, dict[str, Any]]:
-    """The tree and the notes; arrays in the library, dtype and device of ``prototype``, or as they were in NumPy."""
+def decode_notes(data: bytes) -> dict[str, Any]:
+    """The notes alone, which need no type to be known."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        manifest = json.loads(archive["manifest"].tobytes())
+        notes: dict[str, Any] = json.loads(archive["manifest"].tobytes())["notes"]
+    return notes
+
+
+def decode(data: bytes, types: Iterable[type], prototype: Array | None) -> Any:
+    """The tree; arrays come in the library, dtype and device of ``prototype``, or as they were in NumPy."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        tree = json.loads(archive["manifest"].tobytes())["tree"]
         stored = {name: archive[name] for name in archive.files if name != "manifest"}
     if prototype is not None:
         stored = {name: a if a.dtype == np.uint8 else to_like(a, prototype) for name, a in stored.items()}
     known = {kind.__name__: kind for kind in types}
-    return _rebuild(manifest["tree"], stored, known), manifest["notes"]
+    return _rebuild(tree, stored, known)
 
 
 def _describe(tree: Any, arrays: dict[int, tuple[str, Array]]) -> Any:
