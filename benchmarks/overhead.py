@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dtrtrs
 
 import minmin
 from report import interleaved_medians, print_machine
@@ -25,9 +26,8 @@ def bare_bam(H: Array, b: Array, d_x: int, c: minmin.Constants, tol: float, kept
     lam = eta_y * alpha
     x = x_bar = np.zeros(d_x)
     y = y_bar = offset = np.zeros(len(b) - d_x)
-    S: list[Array] = []
-    R: list[Array] = []
-    P: list[float] = []
+    S = R = np.zeros((0, len(y)))
+    SR = RR = np.zeros((0, 0))
     steps = gradients = 0
     while True:
         steps += 1
@@ -39,19 +39,13 @@ def bare_bam(H: Array, b: Array, d_x: int, c: minmin.Constants, tol: float, kept
         g = g_y + (v - y_under) * (1 / lam)
         gradients += 1
         while lam * math.sqrt(g @ g) > math.sqrt((v - y_under) @ (v - y_under)):
-            d = g
-            if S:
-                weights = []
-                for s, r, p in zip(reversed(S), reversed(R), reversed(P), strict=True):
-                    w = (s @ d) / p
-                    d = d - w * r
-                    weights.append(w)
-                d = (P[-1] / (R[-1] @ R[-1])) * d
-                for s, r, p, w in zip(S, R, P, reversed(weights), strict=True):
-                    d = d + (w - (r @ d) / p) * s
-                d = -d
+            if len(S):
+                gamma = float(SR[-1, -1] / RR[-1, -1])
+                first, _ = dtrtrs(SR, S @ g)
+                second, _ = dtrtrs(SR, np.diagonal(SR) * first + gamma * (RR @ first - R @ g), trans=1)
+                d = -(gamma * g + second @ S - (gamma * first) @ R)
             else:
-                d = d * (-1 / (c.L_y + 1 / lam))
+                d = g * (-1 / (c.L_y + 1 / lam))
             start_slope = g @ d
             while True:
                 v_new = v + d
@@ -60,12 +54,16 @@ def bare_bam(H: Array, b: Array, d_x: int, c: minmin.Constants, tol: float, kept
                 gradients += 1
                 r = g_new - g
                 product = float(d @ r)
-                S, R, P = [*S, d][-kept:], [*R, r][-kept:], [*P, product][-kept:]
+                if len(S) >= kept:
+                    S, R, SR, RR = S[1:], R[1:], SR[1:, 1:], RR[1:, 1:]
+                S, R = np.concatenate([S, d[None]]), np.concatenate([R, r[None]])
+                SR = np.concatenate([np.concatenate([SR, np.zeros((1, len(SR)))]), (S @ r)[:, None]], axis=1)
+                RR = np.concatenate([np.concatenate([RR, (R @ r)[None, :-1]]), (R @ r)[:, None]], axis=1)
                 end_slope = start_slope + product
                 away = v_new - y_under
                 if lam * math.sqrt(g_new @ g_new) <= math.sqrt(away @ away) or end_slope <= -0.9 * start_slope:
                     break
-                shorter = start_slope / (start_slope - end_slope)
+                shorter = min(max(start_slope / (start_slope - end_slope), 0.05), 0.95)
                 d, start_slope = shorter * d, shorter * start_slope
             v, g = v_new, g_new
         offset, y_bar = v - y_under, v

@@ -1,9 +1,10 @@
-"""Every method goes on from a checkpoint as if it had never been cut."""
+"""Every method resumes from a checkpoint as if it had never been cut."""
 
 import numpy as np
 import pytest
 
 import minmin
+from contract.promises import assert_same_run
 from minmin.problems import Quadratic
 from reference import VARIANTS, as_function, random_glm
 
@@ -14,16 +15,6 @@ def problem_of(kind):
     if kind == "glm":
         return random_glm(np.random.default_rng(5), sparse=True)
     return minmin.Sum([Quadratic.random(d_x=5, d_y=3, L_x=5.0, L_y=30.0, coupling=1.0, seed=s) for s in range(2)])
-
-
-def assert_same_run(a, b):
-    assert np.array_equal(a.x, b.x)
-    for p, q in zip(a.y, b.y, strict=True):
-        assert np.array_equal(p, q)
-    assert a.calls == b.calls
-    assert (a.fun, a.gap_bound, a.status, a.nit) == (b.fun, b.gap_bound, b.status, b.nit)
-    for column in ("grad_x", "grad_y", "value", "gap_bound"):
-        assert np.array_equal(a.history[column], b.history[column]), column
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

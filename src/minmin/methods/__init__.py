@@ -12,7 +12,7 @@ from minmin.core.second_order import SecondOrderProblem
 from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.acdm import Acdm
 from minmin.methods.bam import Bam
-from minmin.methods.base import Candidate, Method
+from minmin.methods.base import Candidate, Method, require_constants
 from minmin.methods.lincoupling import LinCoupling
 from minmin.methods.nag import Nag
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
@@ -38,6 +38,7 @@ __all__ = [
     "nag_ogm_g",
     "names",
     "ogm_g",
+    "require_constants",
 ]
 
 _KEYWORDS = (
@@ -52,6 +53,16 @@ _KEYWORDS = (
     "checkpoint",
 )
 """What minimize() takes for every method, to suggest where an option is unknown."""
+
+_RENAMED = {"Answer": "Candidate", "described": "describe"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(f"minmin.methods.{name} is now called {new}", DeprecationWarning, stacklevel=2)
+        return globals()[new]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def names() -> list[str]:

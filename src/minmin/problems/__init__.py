@@ -1,5 +1,6 @@
-"""Ready-made two-block problems, the user's own functions as one, and what a linear model is built from."""
+"""Ready-made two-block problems, and what you need to write your own: see docs/extending.md."""
 
+from minmin.core.problem import Evaluation, Slice
 from minmin.problems.function import Function
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.glm import GLM, Softmax
@@ -8,4 +9,15 @@ from minmin.problems.linear.model import LinearModel
 from minmin.problems.quadratic import Quadratic
 from minmin.problems.sum import Sum
 
-__all__ = ["GLM", "Design", "Function", "LinearModel", "Loss", "Quadratic", "Softmax", "Sum"]
+__all__ = [
+    "GLM",
+    "Design",
+    "Evaluation",
+    "Function",
+    "LinearModel",
+    "Loss",
+    "Quadratic",
+    "Slice",
+    "Softmax",
+    "Sum",
+]

@@ -1,0 +1,109 @@
+"""The code of docs/extending.md runs, and what it builds keeps the promises that everything in minmin keeps."""
+
+import re
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import minmin
+from contract import promises
+from minmin.problems.linear.designs import make_design
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+
+
+@pytest.fixture(scope="module")
+def page():
+    """What the page's code defines, as one module that pickle can find."""
+    module = types.ModuleType("minmin_docs_extending")
+    sys.modules[module.__name__] = module
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
+    exec("\n".join(blocks), module.__dict__)
+    yield module
+    del sys.modules[module.__name__]
+
+
+def test_the_problem(page):
+    promises.assert_problem(page.smoothing)
+    H = np.block([[np.eye(30), page.smoothing.K], [page.smoothing.K.T, page.smoothing.K.T @ page.smoothing.K]])
+    H += np.diag(np.repeat([0.5, 0.01], [30, 5]))
+    b = -np.concatenate([page.smoothing.b, page.smoothing.K.T @ page.smoothing.b])
+    r = minmin.minimize(page.smoothing, tol=1e-10)
+    assert np.allclose(np.concatenate([r.x, r.y]), np.linalg.solve(H, -b), atol=1e-4)
+
+
+def test_the_loss(page):
+    promises.assert_loss(page.LogCosh(), np.random.default_rng(0).standard_normal(60))
+
+
+def test_the_method(page, tmp_path):
+    promises.assert_method(page.GradientDescent(), tmp_path)
+    poisson = minmin.problems.GLM(np.eye(3), np.eye(3), [1, 2, 3], "poisson", alpha_x=1.0, alpha_y=1.0)
+    with pytest.raises(minmin.UnsupportedError, match="'gradient-descent' needs a finite L_x"):
+        minmin.minimize(poisson, method=page.GradientDescent())
+
+
+def test_the_design_is_the_dense_matrix(page):
+    rng = np.random.default_rng(1)
+    design, dense = page.Centered(page.A), page.A.toarray() - page.A.toarray().mean(axis=0)
+    v, r, w = rng.standard_normal(40), rng.standard_normal(200), rng.uniform(size=200)
+    table, residuals = rng.standard_normal((40, 3)), rng.standard_normal((200, 3))
+    for one, other in (
+        (design.image(v), dense @ v),
+        (design.image(table), dense @ table),
+        (design.adjoint(r), dense.T @ r),
+        (design.adjoint(residuals), dense.T @ residuals),
+        (design.gram(w), (dense.T * w) @ dense),
+        (design.gram(w[:9], np.arange(9)), (dense[:9].T * w[:9]) @ dense[:9]),
+        (design.column_squares(r), (dense**2).T @ r),
+        (design.column_squares(residuals), (dense**2).T @ residuals),
+        (design.row_squares(v), dense**2 @ v),
+        (design.row_squares(table), dense**2 @ table),
+        (design.row_norms_squared, (dense**2).sum(axis=1)),
+        (design.columns(np.array([3, 5])).image(v[:2]), dense[:, [3, 5]] @ v[:2]),
+    ):
+        assert np.allclose(one, other, atol=1e-12)
+    classes = rng.integers(0, 3, size=200)
+    models = [
+        minmin.problems.Softmax(X, np.ones((200, 1)), classes, alpha_x=1e-2, alpha_y=0.0) for X in (design, dense)
+    ]
+    one, other = (minmin.minimize(model, tol=1e-10) for model in models)
+    assert one.certified
+    assert one.fun == pytest.approx(other.fun, abs=1e-9)
+
+
+def test_the_engine(page):
+    promises.assert_engine(page.Recorded)
+    assert page.engine.sent > 0
+
+
+def test_sampled_rows_on_chosen_columns():
+    """What a preconditioner made of a few rows asks a design for."""
+    rng = np.random.default_rng(2)
+    A = scipy.sparse.random_array((50, 8), density=0.4, rng=rng, format="csr")
+    rows, columns, w = rng.choice(50, size=12), np.array([1, 4, 6]), rng.uniform(size=12)
+    part = A.toarray()[np.ix_(rows, columns)]
+    for matrix in (A, A.toarray()):
+        design = make_design(matrix, "X")
+        assert np.allclose(design.columns(columns).gram(w, rows), (part.T * w) @ part)
+
+
+def test_objects_and_names_are_the_same_methods():
+    problem = minmin.problems.Quadratic.random(d_x=5, d_y=3, coupling=1.0)
+    by_name = minmin.minimize(problem, method="bam", inner="nag")
+    by_object = minmin.minimize(problem, method=minmin.methods.Bam(inner="nag"))
+    promises.assert_same_run(by_name, by_object)
+    with pytest.raises(minmin.InputError, match=r"'inner' is an option of a method given by name; set it in Bam\("):
+        minmin.minimize(problem, method=minmin.methods.Bam(), inner="nag")
+    with pytest.warns(DeprecationWarning, match="'looseness' is now called 'inner_tolerance_ratio'"):
+        minmin.minimize(problem, method="reduced-lbfgs", looseness=0.1)
+
+
+@pytest.mark.parametrize(("old", "new"), [("described", "describe"), ("Answer", "Candidate")])
+def test_former_names_still_work(old, new):
+    with pytest.warns(DeprecationWarning, match=rf"minmin\.methods\.{old} is now called {new}"):
+        assert getattr(minmin.methods, old) is getattr(minmin.methods, new)
