@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from minmin.core.arrays import Array, array_eps, largest
+from minmin.core.arrays import Array, array_eps, largest, namespace_of
 
 
 class Blocks:
@@ -111,7 +110,7 @@ def flatten(vector: Vector) -> Array:
     """One array with the same inner products: parts are scaled by the roots of their weights."""
     if not isinstance(vector, Blocks):
         return vector
-    return array_namespace(vector[0]).concat([math.sqrt(w) * p for w, p in zip(vector.weights, vector, strict=True)])
+    return namespace_of(vector[0]).concat([math.sqrt(w) * p for w, p in zip(vector.weights, vector, strict=True)])
 
 
 def unflatten(array: Array, prototype: Vector) -> Vector:
@@ -136,4 +135,4 @@ def copy_vector(vector: Vector) -> Vector:
         return vector.map(copy_vector)
     if type(vector) is np.ndarray:
         return np.array(vector)
-    return array_namespace(vector).asarray(vector, copy=True)
+    return namespace_of(vector).asarray(vector, copy=True)

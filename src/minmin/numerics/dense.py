@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from array_api_compat import array_namespace
 from scipy.linalg import lapack
 
-from minmin.core.arrays import Array, to_like, to_numpy
+from minmin.core.arrays import Array, namespace_of, to_like, to_numpy
 from minmin.core.rounding import rounding_error
 from minmin.errors import NonFiniteError
 
@@ -45,7 +44,7 @@ def inverse_root(matrix: Array) -> Array:
 
 def positive(diagonal: Array) -> Array:
     """A diagonal with ones for zeros, which belong to variables that nothing depends on."""
-    xp = array_namespace(diagonal)
+    xp = namespace_of(diagonal)
     return xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))
 
 

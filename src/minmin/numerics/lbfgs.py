@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 from scipy.linalg.lapack import dtrtrs
 
-from minmin.core.arrays import Array, to_like, to_numpy, zeros
+from minmin.core.arrays import Array, namespace_of, to_like, to_numpy, zeros
 from minmin.core.vectors import Vector, flatten, unflatten
 
 _LEAST_COSINE = 1e-10
@@ -42,7 +41,7 @@ class Pairs(NamedTuple):
         """No pairs yet, for vectors like ``prototype``."""
         flat = flatten(prototype)
         empty = zeros(0, flat)
-        xp = array_namespace(flat)
+        xp = namespace_of(flat)
         rows, square = xp.reshape(empty, (0, flat.shape[0])), xp.reshape(empty, (0, 0))
         return cls(rows, rows, square, square)
 
@@ -53,27 +52,27 @@ class Pairs(NamedTuple):
 
 def remember(pairs: Pairs, step: Vector, change: Vector, most: int) -> Pairs:
     """Add a pair, forgetting the oldest beyond ``most``; one without clearly positive curvature is left out."""
-    s, r = flatten(step), flatten(change)
-    product, squares = float(s @ r), (float(s @ s), float(r @ r))
-    finite = all(0.0 < number < math.inf for number in (*squares, product))
-    if not finite or not product > _LEAST_COSINE * math.sqrt(squares[0]) * math.sqrt(squares[1]):
-        return pairs
+    before, s, r = pairs, flatten(step), flatten(change)
     if len(pairs) >= most:
         pairs = Pairs(pairs.steps[1:, :], pairs.changes[1:, :], pairs.step_change[1:, 1:], pairs.change_change[1:, 1:])
-    xp = array_namespace(s)
-    steps, changes = (xp.concat([rows, row[None, :]], axis=0) for rows, row in ((pairs.steps, s), (pairs.changes, r)))
+    xp = namespace_of(s)
+    steps, changes = xp.concat([pairs.steps, s[None, :]], axis=0), xp.concat([pairs.changes, r[None, :]], axis=0)
     of_steps, of_changes = steps @ r, changes @ r
+    product, squares = float(of_steps[-1]), (float(s @ s), float(of_changes[-1]))
+    finite = all(0.0 < number < math.inf for number in (*squares, product))
+    if not finite or not product > _LEAST_COSINE * math.sqrt(squares[0]) * math.sqrt(squares[1]):
+        return before
     return Pairs(
         steps,
         changes,
-        _bordered(pairs.step_change, of_steps, zeros(len(pairs), s)),
-        _bordered(pairs.change_change, of_changes, of_changes[:-1]),
+        _border(pairs.step_change, of_steps, zeros(len(pairs), s)),
+        _border(pairs.change_change, of_changes, of_changes[:-1]),
     )
 
 
-def _bordered(matrix: Array, column: Array, row: Array) -> Array:
+def _border(matrix: Array, column: Array, row: Array) -> Array:
     """The matrix with a further last column, and a last row but for its end."""
-    xp = array_namespace(matrix)
+    xp = namespace_of(matrix)
     return xp.concat([xp.concat([matrix, row[None, :]], axis=0), column[:, None]], axis=1)
 
 
@@ -85,10 +84,14 @@ def inverse_times(pairs: Pairs, vector: Vector) -> Vector:
     """
     v = flatten(vector)
     S, R = pairs.steps, pairs.changes
-    upper, gram = (to_numpy(matrix).astype(np.float64) for matrix in (pairs.step_change, pairs.change_change))
-    along_steps, along_changes = (to_numpy(rows @ v).astype(np.float64) for rows in (S, R))
+    upper, gram = _in_double(pairs.step_change), _in_double(pairs.change_change)
+    along_steps, along_changes = _in_double(S @ v), _in_double(R @ v)
     gamma = float(upper[-1, -1] / gram[-1, -1])
     first, _ = dtrtrs(upper, along_steps)
     second, _ = dtrtrs(upper, np.diagonal(upper) * first + gamma * (gram @ first - along_changes), trans=1)
     flat = gamma * v + to_like(second, v) @ S - to_like(gamma * first, v) @ R
     return unflatten(flat, vector)
+
+
+def _in_double(array: Array) -> np.ndarray[Any, Any]:
+    return np.asarray(to_numpy(array), dtype=np.float64)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from minmin.core.arrays import Array, identity
+from minmin.core.arrays import Array, identity, namespace_of
 from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import dot, norm
@@ -86,7 +85,7 @@ class NewtonSolver(LbfgsSolver):
         elif evaluation.gauge is not None:
             hessian = evaluation.gauge.fix(hessian)
         try:
-            step = -array_namespace(point.v).linalg.solve(hessian, point.gradient)
+            step = -namespace_of(point.v).linalg.solve(hessian, point.gradient)
         except (np.linalg.LinAlgError, RuntimeError):
             return super()._step(objective, point, memory)
         return (step, True) if dot(point.gradient, step) < 0.0 else super()._step(objective, point, memory)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
-from minmin.core.arrays import Array, array_eps, inner
+from minmin.core.arrays import Array, array_eps, inner, namespace_of
 from minmin.core.bound import Bound
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import dot, norm, square
@@ -179,19 +179,19 @@ def _free_y_root(evaluation: LinearEvaluation) -> tuple[Array | None, Array | No
     hessian = evaluation.margin_hessian.gram(design)
     gauge = evaluation.model.loss.gauge(Penalty(0.0))
     root = inverse_root(hessian if gauge is None else gauge.fix(hessian))
-    xp = array_namespace(evaluation.y)
+    xp = namespace_of(evaluation.y)
     return root if is_whole(root) else None, xp.asarray(places, device=device(evaluation.y))
 
 
 def _take(v: Array, places: Array | None) -> Array:
-    return v if places is None else array_namespace(v).take(v, places, axis=0)
+    return v if places is None else namespace_of(v).take(v, places, axis=0)
 
 
 def _eliminate(root: Array | None, gradient: Array, noise: Array) -> tuple[float, float]:
     """What eliminating a gradient of so much noise takes, and what the noise alone would take."""
     if root is None:
         return math.inf, math.inf
-    xp = array_namespace(gradient)
+    xp = namespace_of(gradient)
     unseen = ~xp.any(root != 0, axis=0)
     if bool(xp.any(unseen & (xp.abs(gradient) + noise > 0))):
         return math.inf, math.inf

@@ -7,9 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from array_api_compat import array_namespace
-
-from minmin.core.arrays import Array, array_eps, inner
+from minmin.core.arrays import Array, array_eps, inner, namespace_of
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
@@ -162,7 +160,7 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def value_noise(self) -> float:
         """What an error in the margins of eps times their parts makes of f."""
-        xp = array_namespace(self.margins)
+        xp = namespace_of(self.margins)
         in_x = self._slice.margins
         error = rounding_error(array_eps(self.x), xp.abs(in_x) + xp.abs(self.margins - in_x))
         return inner(xp.abs(self.residual), error) + inner(self.margin_hessian.diagonal * error, error)

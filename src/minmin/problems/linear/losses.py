@@ -6,9 +6,8 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from minmin.core.arrays import Array, largest, to_like, to_numpy
+from minmin.core.arrays import Array, largest, namespace_of, to_like, to_numpy
 from minmin.core.second_order import Gauge
 from minmin.errors import InputError
 from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
@@ -73,7 +72,7 @@ class Loss(ABC):
         """
         if self.min_curvature > 0.0:
             return None
-        xp = array_namespace(margins)
+        xp = namespace_of(margins)
         zero = xp.zeros_like(margins)
         change = slope - self.slope(zero, target, self.prepare(zero, target))
         far = xp.abs(margins) > 1.0
@@ -131,15 +130,15 @@ class Logistic(Loss):
         )
 
     def prepare(self, margins: Array, target: Array) -> Array:
-        xp = array_namespace(margins)
+        xp = namespace_of(margins)
         return xp.exp(-xp.abs(margins))
 
     def value(self, margins: Array, target: Array, shared: Array) -> Array:
-        xp = array_namespace(margins)
+        xp = namespace_of(margins)
         return xp.maximum(-target * margins, xp.zeros_like(margins)) + xp.log1p(shared)
 
     def slope(self, margins: Array, target: Array, shared: Array) -> Array:
-        xp = array_namespace(margins)
+        xp = namespace_of(margins)
         wrong_side = xp.where(target * margins > 0, shared, xp.ones_like(shared))
         return -target * wrong_side / (1.0 + shared)
 
@@ -147,10 +146,10 @@ class Logistic(Loss):
         return shared / ((1.0 + shared) * (1.0 + shared))
 
     def rises(self, change: Array, target: Array, slack: Array) -> bool:
-        return not bool(array_namespace(change).all(target * change >= -slack))
+        return not bool(namespace_of(change).all(target * change >= -slack))
 
     def falls(self, change: Array, target: Array, slack: Array) -> bool:
-        return bool(array_namespace(change).any(target * change > slack))
+        return bool(namespace_of(change).any(target * change > slack))
 
 
 class Squared(Loss):
@@ -171,7 +170,7 @@ class Squared(Loss):
         return shared
 
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
-        return array_namespace(shared).ones_like(shared)
+        return namespace_of(shared).ones_like(shared)
 
 
 class Poisson(Loss):
@@ -192,7 +191,7 @@ class Poisson(Loss):
 
     def prepare(self, margins: Array, target: Array) -> Array:
         with np.errstate(over="ignore"):
-            return array_namespace(margins).exp(margins)
+            return namespace_of(margins).exp(margins)
 
     def value(self, margins: Array, target: Array, shared: Array) -> Array:
         return shared - target * margins
@@ -204,11 +203,11 @@ class Poisson(Loss):
         return shared
 
     def rises(self, change: Array, target: Array, slack: Array) -> bool:
-        xp = array_namespace(change)
+        xp = namespace_of(change)
         return not bool(xp.all((change <= slack) & ((xp.abs(change) <= slack) | (target == 0))))
 
     def falls(self, change: Array, target: Array, slack: Array) -> bool:
-        return bool(array_namespace(change).any(change < -slack))
+        return bool(namespace_of(change).any(change < -slack))
 
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Logistic(), Squared(), Poisson())}

@@ -5,9 +5,7 @@ from __future__ import annotations
 from copy import copy
 from functools import cached_property
 
-from array_api_compat import array_namespace
-
-from minmin.core.arrays import Array, identity, reshape
+from minmin.core.arrays import Array, identity, namespace_of, reshape
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.vectors import dot
 from minmin.problems.linear.designs import Design
@@ -130,7 +128,7 @@ class PenalizedDesign:
     def _repeat(self, per_column: Array) -> Array:
         if self.outputs == 1:
             return per_column
-        xp = array_namespace(per_column)
+        xp = namespace_of(per_column)
         return xp.reshape(xp.broadcast_to(per_column[:, None], (per_column.shape[0], self.outputs)), (-1,))
 
 
@@ -152,4 +150,4 @@ class _Derived:
 
 def inner_of_rows(weights: Array, rows: Array) -> float:
     """Σ_i weights_i·rows_i, for weights of every margin and numbers of every row."""
-    return dot(weights if weights.ndim == 1 else array_namespace(weights).sum(weights, axis=1), rows)
+    return dot(weights if weights.ndim == 1 else namespace_of(weights).sum(weights, axis=1), rows)

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from minmin.core.arrays import Array, as_real, require_finite, to_like, to_numpy
+from minmin.core.arrays import Array, as_real, namespace_of, require_finite, to_like, to_numpy
 from minmin.core.vectors import dot, norm
 from minmin.errors import InputError, as_number
 
@@ -53,7 +52,7 @@ class Penalty:
 
     def inverse(self) -> Array:
         """1/alpha_j of every column; zero of one that is not penalised. For penalties by columns only."""
-        xp = array_namespace(self.alpha)
+        xp = namespace_of(self.alpha)
         safe = xp.where(self._penalised, self.alpha, xp.ones_like(self.alpha))
         return xp.astype(self._penalised, safe.dtype) / safe
 
@@ -61,13 +60,13 @@ class Penalty:
         """v with zeros for the penalised columns."""
         if self.is_one_number:
             return 0.0 * v if self.alpha > 0.0 else v
-        return array_namespace(v).where(self._penalised, 0.0 * v, v)
+        return namespace_of(v).where(self._penalised, 0.0 * v, v)
 
     def repeated(self, times: int) -> Penalty:
         """The penalty of a block in which every column has so many coefficients."""
         if isinstance(self.alpha, float) or times == 1:
             return self
-        xp = array_namespace(self.alpha)
+        xp = namespace_of(self.alpha)
         return Penalty(xp.reshape(xp.broadcast_to(self.alpha[:, None], (self.alpha.shape[0], times)), (-1,)))
 
     def free_columns(self) -> np.ndarray[Any, Any]:

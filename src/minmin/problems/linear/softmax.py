@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
-from minmin.core.arrays import Array, identity, largest, reshape, to_like, to_numpy
+from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, to_like, to_numpy
 from minmin.core.second_order import Gauge
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.losses import Loss
@@ -36,12 +36,12 @@ class SoftmaxLoss(Loss):
         return to_like(one_hot, target)
 
     def prepare(self, margins: Array, target: Array) -> Array:
-        xp = array_namespace(margins)
+        xp = namespace_of(margins)
         return xp.exp(margins - xp.max(margins, axis=1, keepdims=True))
 
     def value(self, margins: Array, target: Array, shared: Array) -> Array:
         """log1p of the others' exponentials where the target's is the largest, so that small losses are exact."""
-        xp = array_namespace(margins)
+        xp = namespace_of(margins)
         tables = ((1.0 - target) * shared, target * shared, target * margins)
         others, own, of_target = (_sum_rows(table)[:, 0] for table in tables)
         behind = xp.max(margins, axis=1) - of_target
@@ -69,21 +69,21 @@ class SoftmaxLoss(Loss):
     def is_in_dual_domain(self, change: Array, near: MarginHessian) -> bool:
         """Whether q = p + ℓ''u has no negative entry: then KL(q, p) <= χ²(q, p) = <u, ℓ''u>."""
         assert isinstance(near, SoftmaxHessian)
-        return bool(array_namespace(change).all(near.deviation(change) >= -1.0))
+        return bool(namespace_of(change).all(near.deviation(change) >= -1.0))
 
     def distance(self, change: Array) -> float:
         """The largest spread of a sample's changes: the third derivative along u is at most that times the second."""
-        xp = array_namespace(change)
+        xp = namespace_of(change)
         return largest(xp.max(change, axis=1) - xp.min(change, axis=1))
 
     def rises(self, change: Array, target: Array, slack: Array) -> bool:
         """Whether some margin rises against that of its sample's class."""
         against = change - _sum_rows(target * change)
-        return bool(array_namespace(change).any(against > slack + _sum_rows(target * slack)))
+        return bool(namespace_of(change).any(against > slack + _sum_rows(target * slack)))
 
     def falls(self, change: Array, target: Array, slack: Array) -> bool:
         against = change - _sum_rows(target * change)
-        return bool(array_namespace(change).any(against < -(slack + _sum_rows(target * slack))))
+        return bool(namespace_of(change).any(against < -(slack + _sum_rows(target * slack))))
 
     def gauge(self, penalty: Penalty) -> Gauge | None:
         return None if penalty.covers_all else _ClassSums(self.outputs, penalty)
@@ -100,7 +100,7 @@ class _ClassSums:
 
         No gradient has a part there, so nothing but rounding gives a step one, and the matrix can be inverted.
         """
-        xp, K, size = array_namespace(hess_yy), self._outputs, hess_yy.shape[0]
+        xp, K, size = namespace_of(hess_yy), self._outputs, hess_yy.shape[0]
         columns = size // K
         own = xp.mean(reshape(self._penalty.free_part(xp.linalg.diagonal(hess_yy)), (-1, K)), axis=1)
         alike = xp.broadcast_to((identity(columns, own) * own / K)[:, None, :, None], (columns, K, columns, K))
@@ -121,7 +121,7 @@ class SoftmaxHessian(MarginHessian):
     __slots__ = ("_likeliest", "_ones", "_others", "_p", "_root_w", "_wp")
 
     def __init__(self, exponentials: Array, weights: Array):
-        xp = array_namespace(exponentials)
+        xp = namespace_of(exponentials)
         rows, classes = exponentials.shape
         places = xp.arange(classes, device=device(exponentials))
         likeliest = xp.argmax(exponentials, axis=1)
@@ -138,7 +138,7 @@ class SoftmaxHessian(MarginHessian):
         """u_k - Σ p_l u_l for every sample."""
         flat = reshape(change, (-1,))
         numpy = type(flat) is np.ndarray
-        likeliest = flat[self._likeliest] if numpy else array_namespace(flat).take(flat, self._likeliest, axis=0)
+        likeliest = flat[self._likeliest] if numpy else namespace_of(flat).take(flat, self._likeliest, axis=0)
         deviation = change - likeliest[:, None]
         deviation -= (self._others * deviation) @ self._ones
         return deviation
@@ -150,7 +150,7 @@ class SoftmaxHessian(MarginHessian):
 
     def gram(self, design: Design) -> Array:
         """A block for every pair of classes, of which those on the diagonal are computed on their own."""
-        xp, classes, columns = array_namespace(self._p), self._p.shape[1], design.shape[1]
+        xp, classes, columns = namespace_of(self._p), self._p.shape[1], design.shape[1]
         products: Any = 0.0
         for piece, rows in design.dense_pieces():
             weighted = self._root_w[piece, :] * self._p[piece, :]
@@ -174,15 +174,15 @@ class PairedHessian(MarginHessian):
 
     def __init__(self, margins: Array, probabilities: Array, weights: Array):
         self._margins, self._p, self._w = margins, probabilities, weights[:, None]
-        super().__init__(self._by_class(lambda k: array_namespace(margins).sum(self._pairs(k), axis=1)))
+        super().__init__(self._by_class(lambda k: namespace_of(margins).sum(self._pairs(k), axis=1)))
 
     def _by_class(self, compute: Callable[[int], Array]) -> Array:
-        xp, classes = array_namespace(self._p), self._p.shape[1]
+        xp, classes = namespace_of(self._p), self._p.shape[1]
         return xp.stack([compute(k) for k in range(classes)], axis=1)
 
     def _pairs(self, k: int) -> Array:
         """c_kl for all l, zero for k itself."""
-        xp, m, p = array_namespace(self._p), self._margins, self._p
+        xp, m, p = namespace_of(self._p), self._margins, self._p
         apart = m[:, k, None] - m
         far = xp.abs(apart) > 1.0
         chord = (p[:, k, None] - p) / xp.where(far, p.shape[1] * apart, xp.ones_like(apart))
@@ -192,11 +192,11 @@ class PairedHessian(MarginHessian):
         return pairs
 
     def times(self, change: Array) -> Array:
-        xp = array_namespace(change)
+        xp = namespace_of(change)
         return self._by_class(lambda k: xp.sum(self._pairs(k) * (change[:, k, None] - change), axis=1))
 
     def gram(self, design: Design) -> Array:
-        xp, classes, columns = array_namespace(self._p), self._p.shape[1], design.shape[1]
+        xp, classes, columns = namespace_of(self._p), self._p.shape[1], design.shape[1]
         blocks = xp.zeros((columns, classes, columns, classes), dtype=self._p.dtype, device=device(self._p))
         for k in range(classes):
             pairs = self._pairs(k)
@@ -209,5 +209,5 @@ class PairedHessian(MarginHessian):
 
 def _sum_rows(table: Array) -> Array:
     """The sum of every row, as a column; by a product, since reductions of short rows are slow."""
-    ones = array_namespace(table).ones((table.shape[1], 1), dtype=table.dtype, device=device(table))
+    ones = namespace_of(table).ones((table.shape[1], 1), dtype=table.dtype, device=device(table))
     return table @ ones

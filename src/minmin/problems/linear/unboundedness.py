@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from array_api_compat import array_namespace
-
-from minmin.core.arrays import Array, array_eps, largest
+from minmin.core.arrays import Array, array_eps, largest, namespace_of
 from minmin.core.second_order import Direction
 from minmin.core.vectors import norm
 
@@ -68,7 +66,7 @@ def _recedes(m: LinearModel, dx: Array, dy: Array) -> bool:
         return False
     agreement = _AGREEMENT * array_eps(dx)
     x, y = (
-        array_namespace(v).where(move > agreement * most, v / most, 0.0 * v)
+        namespace_of(v).where(move > agreement * most, v / most, 0.0 * v)
         for (_, v), move in zip(parts, moves, strict=True)
     )
     terms: Any = m.x_part.row_squares(x) + m.y_part.row_squares(y)
@@ -79,10 +77,10 @@ def _recedes(m: LinearModel, dx: Array, dy: Array) -> bool:
 
 def _where_weights_count(m: LinearModel, change: Array) -> Array:
     """A change of all margins with zeros for samples of no weight."""
-    counting = array_namespace(change).astype(m.weights > 0, change.dtype)
+    counting = namespace_of(change).astype(m.weights > 0, change.dtype)
     return _like_margins(counting, change) * change
 
 
 def _like_margins(rows: Array, margins: Array) -> Array:
     """Numbers of every row, in a shape that goes with margins."""
-    return rows if margins.ndim == 1 else array_namespace(rows).broadcast_to(rows[:, None], margins.shape)
+    return rows if margins.ndim == 1 else namespace_of(rows).broadcast_to(rows[:, None], margins.shape)
