@@ -36,7 +36,7 @@ class ConstantsError(MinMinError, ArithmeticError):
 
 
 class NoMinimumError(MinMinError, ArithmeticError):
-    """f falls for ever in some direction, so it has no minimum."""
+    """f has no minimum: along some direction it never stops falling."""
 
 
 class CheckpointError(MinMinError, ValueError):

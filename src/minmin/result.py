@@ -162,6 +162,13 @@ class Result:
     calls: dict[str, int]
     history: History = field(repr=False)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Results that were saved before there was a ``bound`` had its value and whether it was proved."""
+        if "bound" not in state:
+            value, certified = state.pop("gap_bound"), state.pop("certified")
+            state["bound"] = Bound(value, basis="constants" if certified else "estimate")
+        self.__dict__.update(state)
+
     @property
     def gap_bound(self) -> float:
         return self.bound.value

@@ -174,7 +174,7 @@ class _RemoteEvaluation(Evaluation):
         return _average(self._weights, self._replies)
 
     def _compute_grad_y(self) -> Vector:
-        raise TypeError("∇ᵧf stays with the clients")
+        raise UnsupportedError("∇ᵧf stays with the clients; a method must move y by tasks, as reduced-lbfgs and bam do")
 
 
 def _average(weights: Sequence[float], replies: Sequence[Reply]) -> Array:

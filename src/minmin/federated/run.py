@@ -41,7 +41,7 @@ def names() -> list[str]:
 
 def run(
     clients: Sequence[Client] | int,
-    method: str = "reduced-lbfgs",
+    method: str | Method = "reduced-lbfgs",
     *,
     engine: str | Engine = "local",
     x0: Any = None,
@@ -67,9 +67,10 @@ def run(
     ----------
     clients : sequence of Client, or int
         How many there are, where they are elsewhere and ``engine`` reaches them.
-    method : {"reduced-lbfgs", "bam", "fedrecon", "fedavg", "scaffold", "proxskip"}
-        The first two as for :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` for clients that keep
-        nothing. The others, to compare with, are in :mod:`minmin.federated.baselines`.
+    method : {"reduced-lbfgs", "bam", "fedrecon", "fedavg", "scaffold", "proxskip"} or Method
+        A name, or an object that moves y by tasks, such as ``minmin.methods.Bam(inner="newton")``. The first two are
+        those of :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` is for clients that keep nothing. The
+        others, to compare with, are in :mod:`minmin.federated.baselines`.
     engine : {"local", "processes", "flower"} or Engine
         How messages travel: by function calls, as bytes to one process per client, or by Flower's simulation;
         or an engine of your own.
@@ -105,7 +106,7 @@ def run(
         the columns ``bytes_up``, ``bytes_down`` and ``client_seconds`` as well, all cumulative.
     """
     clock = Clock()
-    if method not in names():
+    if not isinstance(method, Method) and method not in names():
         raise UnsupportedError(f"method {method!r} does not run in a federation: {near_names(method, names())}")
     criteria = StoppingCriteria(tol, max_grad_x=rounds, max_seconds=max_seconds)
     policy = Policy(timeout, retries)
@@ -137,9 +138,9 @@ def run(
 
 
 def _build_method(
-    name: str, federation: Federation, descriptions: Sequence[Description], options: dict[str, Any]
+    name: str | Method, federation: Federation, descriptions: Sequence[Description], options: dict[str, Any]
 ) -> Method:
-    if name in _OURS:
+    if isinstance(name, Method) or name in _OURS:
         method, _ = build(name, federation, options, None)
         method.outer_block(federation).orient(federation)  # refuses y as the outer block
         method.check(federation)

@@ -97,7 +97,7 @@ class Checkpoint:
             if marks.get(what) != mark:
                 raise CheckpointError(
                     f"the checkpoint {self.path} belongs to another {what}; "
-                    "give another path, or remove the file to start anew"
+                    "give another path, or remove the file to start again"
                 )
 
     def write_when_due(self, tree: Any) -> None:

@@ -93,6 +93,8 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
         if options:
             first = next(iter(options))
             raise InputError(f"{first!r} is an option of a method given by name; set it in {method!r} instead")
+        if seed is not None and hasattr(method, "seed"):
+            raise InputError(f"seed = {seed} is for a method given by name; set it in {method!r} instead")
         return method, ""
     if not isinstance(method, str) or method not in names():
         raise InputError(f"unknown method {method!r}: {near_names(method, names())}")

@@ -1,6 +1,7 @@
 """Ready-made two-block problems, and what you need to write your own: see docs/extending.md."""
 
 from minmin.core.problem import Evaluation, Slice
+from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice
 from minmin.problems.function import Function
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.glm import GLM, Softmax
@@ -17,6 +18,9 @@ __all__ = [
     "LinearModel",
     "Loss",
     "Quadratic",
+    "SecondOrderEvaluation",
+    "SecondOrderProblem",
+    "SecondOrderSlice",
     "Slice",
     "Softmax",
     "Sum",

@@ -102,6 +102,10 @@ class Loss(ABC):
         """Whether some sample's loss keeps falling, where none rises."""
         return False
 
+    def identity(self) -> str:
+        """What tells this loss from others, for checkpoints: its type and its parameters."""
+        return f"{type(self).__module__}.{type(self).__qualname__} {sorted(vars(self).items())}"
+
     def gauge(self, penalty: Penalty) -> Gauge | None:
         """Directions along which no loss changes, among the coefficients of columns with these penalties."""
         return None

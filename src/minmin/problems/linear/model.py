@@ -90,13 +90,13 @@ class LinearModel(SecondOrderProblem):
 
     @property
     def X(self) -> Any:  # noqa: N802
-        """The matrix of the expensive block, as it is stored."""
-        return self.x_part.design.matrix  # type: ignore[attr-defined]
+        """The matrix of the expensive block, as it is stored; a design of the user's own is itself."""
+        return getattr(self.x_part.design, "matrix", self.x_part.design)
 
     @property
     def Y(self) -> Any:  # noqa: N802
-        """The matrix of the cheap block, as it is stored."""
-        return self.y_part.design.matrix  # type: ignore[attr-defined]
+        """The matrix of the cheap block, likewise."""
+        return getattr(self.y_part.design, "matrix", self.y_part.design)
 
     @property
     def alpha_x(self) -> float | Array:
@@ -181,7 +181,8 @@ class LinearModel(SecondOrderProblem):
         parts = (self.x_part, self.y_part)
         designs = [array for part in parts for array in part.design.arrays()]
         penalties = [part.penalty.alpha for part in parts]
-        return [self.loss.name, self.d_x, self.d_y, repr(self._given), *penalties, *designs, self.target, self.weights]
+        own = [self.loss.identity(), self.d_x, self.d_y, repr(self._given)]
+        return [*own, *penalties, *designs, self.target, self.weights]
 
 
 def check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
