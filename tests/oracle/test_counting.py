@@ -1,13 +1,16 @@
 """Everything is computed on first use, kept, and counted once."""
 
+import copy
+
 import numpy as np
 import pytest
 
 import minmin
 from minmin.core.counting import Tally
+from minmin.core.second_order import SecondOrderProblem
 from minmin.core.start import make_start
 from minmin.problems import Quadratic
-from reference import random_glm
+from reference import as_function, random_glm
 
 
 def test_asking_twice_is_free_and_counted_once():
@@ -68,6 +71,18 @@ def test_a_sum_counts_rounds_jointly_and_inner_steps_term_by_term():
     assert e.grad_y is not None
     assert e.value is not None
     assert (tally["grad_x"], tally["grad_y"], tally["value"]) == (1, 4, 1)
+
+
+def test_a_sum_is_of_second_order_where_its_terms_are_and_copies_stay_what_they_are():
+    quadratic = Quadratic.random(d_x=3, d_y=2)
+    for terms, second_order in (([quadratic], True), ([quadratic, as_function(quadratic)], False)):
+        whole = minmin.Sum(terms)
+        for twin in (whole, whole.counted(Tally()), copy.copy(whole), copy.deepcopy(minmin.Sum([quadratic]))):
+            expected = second_order or twin.terms[-1].has_y_hessian
+            assert isinstance(twin, minmin.Sum)
+            assert isinstance(twin, SecondOrderProblem) == expected
+    with pytest.raises(minmin.UnsupportedError, match="needs a SecondOrderProblem"):
+        minmin.minimize(minmin.Sum([as_function(quadratic)]), method="reduced-newton")
 
 
 def test_a_sums_constants_are_the_mean_in_x_and_the_worst_in_y():

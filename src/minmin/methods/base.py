@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.bound import UNKNOWN, Bound
@@ -40,17 +40,10 @@ class Candidate(NamedTuple):
     cache: tuple[Array, ...] = ()
 
 
-class State(Protocol):
-    """What is carried from step to step: nested NamedTuples of arrays, numbers, strings and None."""
-
-    @property
-    def candidate(self) -> Candidate: ...
-
-
 class Method(ABC):
     """An iterative method: a frozen dataclass of its parameters.
 
-    It prints nothing, times nothing and stops nothing. ``init`` and ``step`` are pure: the same state always gives the
+    Its state is a NamedTuple of arrays, numbers, strings, None and other NamedTuples, with a ``candidate``. It prints nothing, times nothing and stops nothing. ``init`` and ``step`` are pure: the same state always gives the
     same next state, which is what makes a resumed run bit-identical. x is always the outer block, the one whose
     gradient is expensive; :func:`minmin.minimize` exchanges the blocks where that is asked for.
 

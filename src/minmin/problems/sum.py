@@ -52,8 +52,9 @@ class Sum(Problem):
     """
 
     def __new__(cls, terms: Any = (), *args: Any, **kwargs: Any) -> Sum:
-        """A sum of second-order problems is one itself."""
-        second_order = isinstance(terms, Sequence) and all(isinstance(term, SecondOrderProblem) for term in terms)
+        """A sum of second-order problems is one itself; copies, which are made without terms, keep their class."""
+        given = list(terms) if isinstance(terms, Sequence) else []
+        second_order = bool(given) and all(isinstance(term, SecondOrderProblem) for term in given)
         return super().__new__(SecondOrderSum if cls is Sum and second_order else cls)
 
     def __init__(
