@@ -43,9 +43,10 @@ class Candidate(NamedTuple):
 class Method(ABC):
     """An iterative method: a frozen dataclass of its parameters.
 
-    Its state is a NamedTuple of arrays, numbers, strings, None and other NamedTuples, with a ``candidate``. It prints nothing, times nothing and stops nothing. ``init`` and ``step`` are pure: the same state always gives the
-    same next state, which is what makes a resumed run bit-identical. x is always the outer block, the one whose
-    gradient is expensive; :func:`minmin.minimize` exchanges the blocks where that is asked for.
+    It prints nothing, times nothing and stops nothing. Its state is a NamedTuple of arrays, numbers, strings, None and
+    other NamedTuples, with a ``candidate``. ``init`` and ``step`` are pure: the same state always gives the same next
+    state, which is what makes a resumed run bit-identical. x is always the outer block, the one whose gradient is
+    expensive; :func:`minmin.minimize` exchanges the blocks where that is asked for.
 
     Attributes
     ----------
