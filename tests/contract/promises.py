@@ -15,6 +15,7 @@ import minmin
 from minmin import federated
 from minmin.core.counting import Tally
 from minmin.core.start import make_start
+from minmin.loop.checkpoint import fingerprint
 from minmin.problems import GLM, Quadratic
 from reference import ExactQuadratic, random_glm, random_quadratic
 
@@ -26,23 +27,27 @@ def assert_problem(problem, tol=1e-6):
     tally = Tally()
     x, y = make_start(problem)
     evaluation = problem.counted(tally).evaluate(x, y)
-    assert tally["grad_x"] == tally["grad_y"] == tally["value"] == 0
     asked = ("grad_x", "grad_y", "value") if problem.has_value else ("grad_x", "grad_y")
+    early = [name for name in asked if tally[name]]
+    assert not early, f"{early} computed before anybody asked: compute them in _compute_..."
     for name in 2 * asked:
-        assert getattr(evaluation, name) is getattr(evaluation, name)
-    assert all(tally[name] == 1 for name in asked)
+        assert getattr(evaluation, name) is getattr(evaluation, name), f"{name} changes from one question to the next"
+    counts = {name: tally[name] for name in asked}
+    assert set(counts.values()) == {1}, f"counted {counts}, not once each: hand problem.tally to Evaluation.__init__"
     whole = minmin.minimize(problem, tol=tol)
     assert whole.success, whole
     for twin in (copy.deepcopy(problem), pickle.loads(pickle.dumps(problem))):
         again = minmin.minimize(twin, tol=tol)
-        assert np.array_equal(again.x, whole.x)
-        assert again.calls == whole.calls
+        assert np.array_equal(again.x, whole.x), "a copy of the problem has another minimum"
+        assert again.calls == whole.calls, "a copy of the problem takes other calls"
+        marks = [fingerprint(p, minmin.methods.Nag(), x, y)["problem"] for p in (problem, twin)]
+        assert marks[0] == marks[1], "a copy has another identity(): a run could not be resumed"
     if problem.constants is not None:
-        assert whole.certified
+        assert whole.certified, whole
         for method in ("bam", "nag"):
             other = minmin.minimize(problem, method=method, tol=tol)
-            assert other.certified
-            assert abs(other.fun - whole.fun) <= whole.gap_bound + other.gap_bound
+            assert other.certified, other
+            assert abs(other.fun - whole.fun) <= whole.gap_bound + other.gap_bound, f"{method} finds another minimum"
     return whole
 
 
@@ -57,11 +62,17 @@ def assert_loss(loss, targets, seed=0):
         shared = {t: loss.prepare(m, target) for t, m in at.items()}
         value, slope = ({t: f(at[t], target, shared[t]) for t in at} for f in (loss.value, loss.slope))
         curvature = loss.curvature(at[0], target, shared[0])
-        scale = 1 + np.abs(value[0])
-        assert np.allclose((value[1] - value[-1]) / (2 * h), slope[0], atol=1e-5 * scale.max())
-        assert np.allclose((slope[1] - slope[-1]) / (2 * h), curvature, atol=1e-5 * (1 + np.abs(slope[0]).max()))
-        assert np.all(curvature >= 0)
-        assert np.all(curvature <= loss.max_curvature * (1 + 1e-12))
+        scale = 1 + np.abs(value[0]).max()
+        by_differences = (value[1] - value[-1]) / (2 * h)
+        assert np.allclose(by_differences, slope[0], atol=1e-5 * scale), "slope is not the derivative of value"
+        by_differences = (slope[1] - slope[-1]) / (2 * h)
+        close = np.allclose(by_differences, curvature, atol=1e-5 * (1 + np.abs(slope[0]).max()))
+        assert close, "curvature is not the derivative of slope"
+        assert np.all(curvature >= 0), "the loss is not convex"
+        assert np.all(curvature <= loss.max_curvature * (1 + 1e-12)), "curvature exceeds max_curvature"
+        assert np.all(curvature >= loss.min_curvature * (1 - 1e-12)), "curvature is below min_curvature"
+        assert_distance(loss, margins, target, rng)
+        assert_conjugate_radius(loss, margins, target, rng)
     X, Y = rng.standard_normal((n, 4)), rng.standard_normal((n, 2))
     problem = GLM(X, Y, targets, loss, alpha_x=1e-2, alpha_y=1e-3)
     assert minmin.check(problem).ok
@@ -75,6 +86,32 @@ def assert_loss(loss, targets, seed=0):
     assert r.certified
 
 
+def assert_distance(loss, margins, target, rng):
+    """Over a change of distance 1 the second derivative changes by a factor e at most."""
+    for m, t in zip(margins, target, strict=True):
+        m, t, u = np.array([m]), np.array([t]), rng.uniform(-1, 1, size=1)
+        before, after = (float(loss.curvature(at, t, loss.prepare(at, t))[0]) for at in (m, m + u))
+        most = np.exp(loss.distance(u)) * (1 + 1e-9)
+        assert after <= most * before + 1e-12, f"from {m} by {u} the curvature grows from {before} to {after}: distance"
+
+
+def assert_conjugate_radius(loss, margins, target, rng):
+    """ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² for |u| up to the radius, ℓ*(s) from below by many points."""
+    if not 0.0 < loss.conjugate_radius < np.inf:
+        return
+    grid = np.linspace(-30.0, 30.0, 601)
+    for m, t in zip(margins, target, strict=True):
+        u = loss.conjugate_radius * rng.uniform(-1, 1)
+        here, there = (np.array([m]), np.array([t])), (grid, np.full(grid.shape, t))
+        value, slope, curvature = (
+            float(f(*here, loss.prepare(*here))[0]) for f in (loss.value, loss.slope, loss.curvature)
+        )
+        s = slope + curvature * u
+        conjugate = np.max(s * grid - loss.value(*there, loss.prepare(*there)))
+        gap = value + conjugate - m * s
+        assert gap <= curvature * u * u + 1e-9 * (1 + abs(value)), "conjugate_radius is too large"
+
+
 def assert_method(method, tmp_path, tol=1e-6):
     """Pure, right, resumable, within budgets, and with bounds that are never below the true gap."""
     problems = [
@@ -86,7 +123,7 @@ def assert_method(method, tmp_path, tol=1e-6):
         assert_pure(method, problem)
         whole = minmin.minimize(problem, method=method, tol=tol)
         assert whole.success, whole
-        assert abs(whole.fun - minmin.minimize(problem, tol=1e-10).fun) <= tol
+        assert abs(whole.fun - minmin.minimize(problem, tol=1e-10).fun) <= tol, "converged, but not to the minimum"
         spent = minmin.minimize(problem, method=method, tol=tol, max_grad_x=3)
         assert spent.status == "budget"
         assert spent.calls["grad_x"] <= 3
@@ -105,7 +142,8 @@ def assert_bounds(method, problems, **options):
         exact = ExactQuadratic(problem)
 
         def compare(record, exact=exact, case=case):
-            assert record.gap_bound >= exact.gap(record.x, record.y), f"problem {case}"
+            gap = exact.gap(record.x, record.y)
+            assert record.gap_bound >= gap, f"problem {case}: a bound of {record.gap_bound} where f - f* is {gap}"
 
         start = rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y)
         tol = 10 ** rng.uniform(-9, -1)

@@ -47,6 +47,68 @@ def test_the_method(page, tmp_path):
         minmin.minimize(poisson, method=page.GradientDescent())
 
 
+def test_the_method_with_momentum(page):
+    problem = minmin.problems.Quadratic.random(d_x=20, d_y=5, coupling=1.0)
+    promises.assert_pure(page.HeavyBall(), problem)
+    r = minmin.minimize(problem, method=page.HeavyBall(), tol=1e-8)
+    assert r.certified
+    assert r.calls["grad_x"] < minmin.minimize(problem, method=page.GradientDescent(), tol=1e-8).calls["grad_x"] / 5
+
+
+def test_other_data_are_another_problem(page, tmp_path):
+    """A problem of one's own is told from others by its data, without a line of code."""
+    p = page.smoothing
+    file = tmp_path / "run.minmin"
+    minmin.minimize(p, method="nag", max_grad_x=5, checkpoint=file)
+    other = page.Smoothing(p.K, np.r_[p.b[:-1], p.b[-1] + 1.0], p.alpha, p.beta)
+    with pytest.raises(minmin.CheckpointError, match="belongs to another problem"):
+        minmin.minimize(other, method="nag", checkpoint=file)
+    again = page.Smoothing(p.K.copy(), p.b.copy(), p.alpha, p.beta)
+    assert minmin.minimize(again, method="nag", checkpoint=file).success
+
+
+def test_a_state_that_is_not_declared_cannot_be_written(page, tmp_path):
+    class Forgetful(page.GradientDescent):
+        state_types = ()
+
+    with pytest.raises(minmin.CheckpointError, match="holds a DescentState, which the method's state_types"):
+        minmin.minimize(page.smoothing, method=Forgetful(), max_grad_x=3, checkpoint=tmp_path / "c")
+
+
+def test_in_a_federation_a_method_without_tasks_is_told_what_to_do(page):
+    clients = [minmin.federated.Client(p) for p in page.problems]
+    with pytest.raises(minmin.UnsupportedError, match=r"y and ∇ᵧf stay with the clients.*run_on_parts"):
+        minmin.federated.run(clients, page.GradientDescent())
+    by_object = minmin.federated.run(clients, minmin.methods.Bam(inner="nag"), tol=1e-6)
+    by_name = minmin.federated.run([minmin.federated.Client(p) for p in page.problems], "bam", inner="nag", tol=1e-6)
+    assert np.array_equal(by_object.x, by_name.x)
+
+
+def test_the_promises_see_what_is_wrong(page, tmp_path):
+    class Wrong(page.LogCosh):
+        def curvature(self, margins, target, shared):
+            return 0.5 * super().curvature(margins, target, shared)
+
+    class Hasty(page.LogCosh):
+        def distance(self, change):
+            return 0.0
+
+    class Bold(page.LogCosh):
+        conjugate_radius = 5.0
+
+    class Boastful(page.GradientDescent):
+        def step(self, problem, state):
+            state = super().step(problem, state)
+            return state._replace(candidate=state.candidate._replace(bound=state.candidate.bound.lower(0.01)))
+
+    targets = np.random.default_rng(0).standard_normal(50)
+    for loss, words in ((Wrong(), "not the derivative of slope"), (Hasty(), "distance"), (Bold(), "conjugate_radius")):
+        with pytest.raises(AssertionError, match=words):
+            promises.assert_loss(loss, targets)
+    with pytest.raises(minmin.MinMinError, match=r"problem \d+: a bound of|below .*, a lower bound"):
+        promises.assert_bounds(Boastful(), problems=20)
+
+
 def test_the_design_is_the_dense_matrix(page):
     rng = np.random.default_rng(1)
     design, dense = page.Centered(page.A), page.A.toarray() - page.A.toarray().mean(axis=0)

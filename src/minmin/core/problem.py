@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -250,8 +250,25 @@ class Problem(ABC):
         return x, y
 
     def identity(self) -> Iterable[Any]:
-        """Arrays, numbers and strings that tell this problem from others, for checkpoints."""
-        return [self.d_x, self.d_y, repr(self.constants)]
+        """Arrays, numbers and strings that tell this problem from others, for checkpoints.
+
+        By default all that are attributes, also within lists, tuples and dicts. Callables have no identity.
+        """
+        attributes = {name: value for name, value in vars(self).items() if name != "tally"}
+        return [repr(self.constants), *_identify(attributes)]
+
+
+def _identify(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = [part for name in sorted(value, key=str) for part in (str(name), value[name])]
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _identify(part)
+    elif hasattr(value, "tocsr"):
+        csr = value.tocsr()
+        yield from (csr.data, csr.indices, csr.indptr)
+    elif isinstance(value, str | int | float | None) or hasattr(value, "shape"):
+        yield value
 
 
 def require_size(value: Any, name: str) -> int:

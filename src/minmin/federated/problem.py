@@ -20,6 +20,11 @@ from minmin.federated.session import Session
 from minmin.federated.tasks import public_part
 from minmin.problems.sum import combine_constants
 
+_BY_TASKS = (
+    "in a federation y and ∇ᵧf stay with the clients, and ∇ₓf comes with a round: a method must ask for it by "
+    "problem.fix(x).run_on_parts(task, memories), as reduced-lbfgs and bam do"
+)
+
 
 class UnseenY(Blocks):
     """y as the server sees it: an empty array per client, and whether it is where the clients started."""
@@ -171,10 +176,12 @@ class _RemoteEvaluation(Evaluation):
         return sum(w * value for w, value in zip(self._weights, told, strict=True))
 
     def _compute_grad_x(self) -> Vector:
+        if self._replies[0].vector.size == 0:
+            raise UnsupportedError(_BY_TASKS)
         return _average(self._weights, self._replies)
 
     def _compute_grad_y(self) -> Vector:
-        raise UnsupportedError("∇ᵧf stays with the clients; a method must move y by tasks, as reduced-lbfgs and bam do")
+        raise UnsupportedError(_BY_TASKS)
 
 
 def _average(weights: Sequence[float], replies: Sequence[Reply]) -> Array:

@@ -64,6 +64,7 @@ class Checkpoint:
         except (TypeError, ValueError):
             raise CheckpointError(f"checkpoint must be a path, got {path!r}") from None
         self._marks = marks
+        self._types: tuple[type, ...] = ()
         self._last = time.perf_counter()
         self._interval: float | None = None
         self._require_writable()
@@ -80,13 +81,14 @@ class Checkpoint:
             raise CheckpointError(f"the checkpoint {self.path} cannot be written: {error.strerror}") from error
 
     def read(self, types: Iterable[type], prototype: Array) -> Any:
-        """The tree in the file, or None where there is no file yet."""
+        """The tree in the file, or None where there is no file yet; ``types`` are those that it may hold."""
+        self._types = tuple(types)
         if not self.path.exists():
             return None
         archive = unseal(_MAGIC, _FORMAT, self.path.read_bytes(), self.path)
         try:
             self._require_same_run(decode_notes(archive).get("marks", {}))
-            return decode(archive, types, prototype)
+            return decode(archive, self._types, prototype)
         except (ValueError, KeyError, TypeError, AttributeError, OSError, zipfile.BadZipFile) as error:
             if isinstance(error, CheckpointError):
                 raise
@@ -113,9 +115,11 @@ class Checkpoint:
     def write(self, tree: Any) -> None:
         """Write now, whole or not at all."""
         start = time.perf_counter()
-        data = seal(_MAGIC, _FORMAT, encode(tree, {"marks": self._marks}))
         try:
+            data = seal(_MAGIC, _FORMAT, encode(tree, {"marks": self._marks}, self._types))
             write_atomically(self.path, data)
+        except TypeError as error:
+            raise CheckpointError(f"the checkpoint {self.path} cannot be written: {error}") from error
         except OSError as error:
             raise CheckpointError(f"the checkpoint {self.path} cannot be written: {error.strerror}") from error
         self._last = time.perf_counter()

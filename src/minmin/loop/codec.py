@@ -15,8 +15,13 @@ from minmin.core.vectors import Blocks
 from minmin.errors import CheckpointError
 
 
-def encode(tree: Any, notes: Mapping[str, Any]) -> bytes:
-    """A tree and some plain notes as one .npz archive: the arrays, each once, and JSON for all the rest."""
+def encode(tree: Any, notes: Mapping[str, Any], types: Iterable[type] | None = None) -> bytes:
+    """A tree and some plain notes as one .npz archive: the arrays, each once, and JSON for all the rest.
+
+    Where ``types`` are given, a NamedTuple of another type is a TypeError, since it could not be read again.
+    """
+    if types is not None:
+        _require_types(tree, set(types))
     arrays: dict[int, tuple[str, Array]] = {}
     structure = _describe(tree, arrays)
     manifest = json.dumps({"notes": dict(notes), "tree": structure}).encode()
@@ -42,6 +47,14 @@ def decode(data: bytes, types: Iterable[type], prototype: Array | None) -> Any:
         stored = {name: a if a.dtype == np.uint8 else to_like(a, prototype) for name, a in stored.items()}
     known = {kind.__name__: kind for kind in types}
     return _rebuild(tree, stored, known)
+
+
+def _require_types(tree: Any, known: set[type]) -> None:
+    if isinstance(tree, tuple):
+        if hasattr(tree, "_fields") and type(tree) not in known:
+            raise TypeError(f"a state holds a {type(tree).__name__}, which the method's state_types do not name")
+        for part in tree:
+            _require_types(part, known)
 
 
 def _describe(tree: Any, arrays: dict[int, tuple[str, Array]]) -> Any:

@@ -150,7 +150,11 @@ class StoppingRules:
             seen = seen._replace(largest_bound=max(seen.largest_bound, candidate.bound.value))
         if steps % self._patience == 0:
             if math.isinf(best.value) and self._waits_for_a_bound():
-                return End("stalled", f"no bound was found in {steps} iterations; is f bounded below?")
+                return End(
+                    "stalled",
+                    f"no bound was found in {steps} iterations: f may be unbounded below, or the method gives none "
+                    "(then ask for tol=0 and a budget or a target_value)",
+                )
             if seen.largest_bound > 0.5 * seen.largest_bound_before:
                 return End(
                     "stalled",

@@ -71,9 +71,17 @@ class Bam(Method):
 
     Problem: min f(x, y), f being (L_x, L_y)-smooth and (μ_x, μ_y)-strongly convex.
 
-    Algorithm: accelerated gradient in x; in y an accelerated proximal point method whose proximal
-    steps are solved to condition (2). With an exact inner solve it is Nesterov's method on the partial
-    Moreau envelope min_v f(x, v) + |v - y|²/(2λ).
+    Algorithm 1 of the paper, with the function that has each line::
+
+        x_under = αx + (1-α)x̄,  y_under = αy + (1-α)ȳ                      extrapolate
+        ȳ ≈ argmin_v A(v) = f(x_under, v) + |v - y_under|²/(2λ)             YHalf.run, by an inner solver
+            until |∇A(ȳ)| <= |ȳ - y_under|/λ                                ProximalObjective.meets_condition
+        y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf(x_under, ȳ)                            YHalf.run
+        x̄⁺ = x_under - η_x α ∇ₓf(x_under, ȳ)                                x_half
+        x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf(x_under, ȳ)                      x_half
+
+    It is accelerated gradient in x, and in y an accelerated proximal point method. With an exact inner solve it is
+    Nesterov's method on the partial Moreau envelope min_v f(x, v) + |v - y|²/(2λ).
 
     Guarantee (Theorem 2.2): Ψ^{k+1} <= Ψ^k/(1 + √(μ_x/L_x)), so O(√κ_x log 1/ε) calls of ∇ₓ, and of ∇ᵧ
     O(max(√κ_x, √κ_y) log 1/ε).
@@ -158,13 +166,14 @@ class YHalf(YTask):
     def begin(self, y: Array) -> YState:
         return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y), 0, 0.0)
 
-    def run(self, part: Slice, memory: YState) -> tuple[YState, Evaluation]:
-        p, state = block_parameters(self.constants), memory
+    def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
+        p = block_parameters(self.constants)
         y_under = extrapolate(p, state.y, state.y_bar)
         objective = ProximalObjective(part, y_under, state.offset, p, state.largest_gradient)
         point, kept = INNER_SOLVERS[self.inner].solve(objective, state.solver)
         y_bar, grad_y = point.v, point.evaluation.grad_y
         new = YState(
+            # y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf, solved for y⁺
             y=(state.y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha)),
             y_bar=y_bar,
             offset=y_bar - y_under,
@@ -178,5 +187,6 @@ class YHalf(YTask):
 def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector) -> XState:
     """The half of a step that sees only x and ∇ₓf(x_under, ȳ)."""
     x_bar = x_under - (p.eta_x * p.alpha) * grad_x
+    # x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf, solved for x⁺
     x = (state.x + p.alpha * x_under - p.eta_x * grad_x) * (1.0 / (1.0 + p.alpha))
     return XState(x, x_bar)

@@ -74,8 +74,12 @@ class ProximalObjective(InnerObjective):
         away = v - self.center
         gradient = evaluation.grad_y + away * self.shift
         residual, distance = norm(gradient), norm(away)
-        solved = residual * self.lam <= distance or residual <= self._noise(evaluation, distance)
+        solved = self.meets_condition(residual, distance) or residual <= self._noise(evaluation, distance)
         return InnerPoint(v, evaluation, gradient, residual, solved)
+
+    def meets_condition(self, residual: float, distance: float) -> bool:
+        """Condition (2) of the paper: |∇A(v)| <= |v - y_under|/λ."""
+        return residual * self.lam <= distance
 
     def _noise(self, evaluation: Evaluation, distance: float) -> float:
         """Rounding error to expect in ∇A at this distance from the centre: the condition may be below it."""
