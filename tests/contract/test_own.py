@@ -12,6 +12,7 @@ import scipy.sparse
 import minmin
 from contract import promises
 from minmin.problems.linear.designs import make_design
+from minmin.problems.linear.losses import LOSSES
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
@@ -38,6 +39,11 @@ def test_the_problem(page):
 
 def test_the_loss(page):
     promises.assert_loss(page.LogCosh(), np.random.default_rng(0).standard_normal(60))
+
+
+@pytest.mark.parametrize(("name", "targets"), [("logistic", [-1, 1]), ("squared", [-0.3, 2.0]), ("poisson", [0, 1, 5])])
+def test_our_own_losses_keep_the_same_promises(name, targets):
+    promises.assert_loss(LOSSES[name], np.random.default_rng(0).choice(targets, 50))
 
 
 def test_the_method(page, tmp_path):

@@ -252,10 +252,11 @@ class Problem(ABC):
     def identity(self) -> Iterable[Any]:
         """Arrays, numbers and strings that tell this problem from others, for checkpoints.
 
-        By default all that are attributes, also within lists, tuples and dicts. Callables have no identity.
+        By default all that are public attributes, also within lists, tuples and dicts; private ones may be caches.
+        Callables have no identity.
         """
-        attributes = {name: value for name, value in vars(self).items() if name != "tally"}
-        return [repr(self.constants), *_identify(attributes)]
+        public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "tally"}
+        return [repr(self.constants), *_identify(public)]
 
 
 def _identify(value: Any) -> Iterator[Any]:
