@@ -37,6 +37,8 @@ _LOOSE, _TIGHT = 0.05, 0.001
 _TOO_LOOSE = 0.5
 """Where y turns out to have left more than this part of it, the gradient says little of F: y is solved again, and more
 tightly from then on."""
+_TIGHTER, _MUCH_TIGHTER = 0.5, 0.1
+"""The former is the factor to what y may leave in that case, the latter where x could not be moved."""
 _OVERSHOOT = 0.3
 """See :func:`minmin.numerics.step_search.search_step`; as in the Newton method."""
 _GROWTH = 1e3
@@ -51,6 +53,8 @@ _POINTS_BEHIND_AN_ESTIMATE = 20
 show only after the steep ones are gone."""
 _KEPT_PAIRS = 30
 """As in the inner solvers."""
+_TIMES_THEORY = 4
+"""A run has so many times BAM's patience."""
 
 
 class XPoint(NamedTuple):
@@ -201,7 +205,7 @@ class ReducedLbfgs(Method):
         direction = self._direction(problem, state)
         expected_gain = -0.5 * dot(state.gradient, direction)
         if state.gain > _TOO_LOOSE * expected_gain:
-            ratio = 0.5 * state.inner_tolerance_ratio
+            ratio = _TIGHTER * state.inner_tolerance_ratio
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
             state = state._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
             lowered, evaluation = self._lower_y(problem, state, allowed)
@@ -212,7 +216,7 @@ class ReducedLbfgs(Method):
         # Too loose a y, or directions that lead nowhere, look like rounding; start anew before believing in it.
         anew = moved._replace(
             stuck=state.stuck + 1,
-            inner_tolerance_ratio=0.1 * state.inner_tolerance_ratio,
+            inner_tolerance_ratio=_MUCH_TIGHTER * state.inner_tolerance_ratio,
             pairs=Pairs.none(state.x),
             gain=math.inf,
         )
@@ -223,7 +227,7 @@ class ReducedLbfgs(Method):
         if constants is None or not _can_guard(constants):
             return DEFAULT_PATIENCE
         rate = block_parameters(constants).alpha
-        return 4 * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
+        return _TIMES_THEORY * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
 
     def _direction(self, problem: Problem, state: ReducedState) -> Vector:
         if not len(state.pairs):

@@ -14,6 +14,8 @@ from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_whole, positive
 
 _ACCURACY = 1e-10
 """How far conjugate gradients lower the residual: what a factorisation of a matrix of condition 10⁶ leaves."""
+_STEPS_PER_VARIABLE = 10
+"""Conjugate gradients give up after so many steps per variable."""
 
 
 class YStep(NamedTuple):
@@ -89,6 +91,6 @@ def _solve_by_cg(evaluation: SecondOrderEvaluation, diagonal: Array, right: Arra
 
     eps = evaluation.rounding.eps
     tolerance = max(_ACCURACY, rounding_error(eps, 1.0))
-    most_steps = 10 * right.shape[0]
+    most_steps = _STEPS_PER_VARIABLE * right.shape[0]
     conjugate_gradients(apply, move, 1.0 * right, diagonal, eps=eps, tolerance=tolerance, most_steps=most_steps)
     return solution
