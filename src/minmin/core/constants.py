@@ -13,8 +13,8 @@ from minmin.errors import InputError, as_number
 Source = Literal["given", "proved", "estimated"]
 
 _LEAST_SHARE = 0.99
-"""Rounding lowers mu to this share of it at most. Otherwise no mu, and no bound, would be left where κ is above 1/(4·eps).
-The limit is met from κ = 10¹³ on in double precision, and from 2·10⁴ on in single."""
+"""Rounding lowers mu to this share of it at most. Otherwise no mu, and no bound, would be left where κ is above
+1/(4·eps). The limit is met from κ = 10¹³ on in double precision, and from 2·10⁴ on in single."""
 
 
 @dataclass(frozen=True)

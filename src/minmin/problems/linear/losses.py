@@ -14,10 +14,9 @@ from minmin.errors import InputError
 from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
 from minmin.problems.linear.penalties import Penalty
 
-
 FAR = 1.0
-"""A margin this far from zero gets the curvature of a parabola in place of its own, which may vanish. At this distance the
-parabola of the logistic loss is 1.18 times as curved as the loss, so that little changes nearer to zero."""
+"""A margin this far from zero gets the curvature of a parabola in place of its own, which may vanish. At this distance
+the parabola of the logistic loss is 1.18 times as curved as the loss, so that little changes nearer to zero."""
 
 
 class Loss(ABC):
