@@ -41,14 +41,14 @@ _TOO_LOOSE = 0.5
 tightly from then on. 0.5 to 2 take the same calls on the paper's quadratics, a1a and a9a; with 0.1 a1a takes 63 of ∇ₓ
 instead of 59."""
 _TIGHTER, _MUCH_TIGHTER = 0.5, 0.1
-"""The former is the factor to what y may leave in that case, the latter where x could not be moved. Nothing
-decides on the values: 0.1 to 0.9, and 0.01 to 0.5, take the same calls on the paper's quadratics and a1a."""
+"""The former is the factor to what y may leave in that case, the latter where x could not be moved. Nothing decides on
+the values: 0.1 to 0.9, and 0.01 to 0.5, take the same calls on the paper's quadratics and a1a."""
 _OVERSHOOT = 0.3
 """See :func:`minmin.numerics.step_search.search_step`. With 0.1 the paper's quadratics take 790 calls of ∇ₓ, with 0.3
 695 and with 0.9 674; a9a with penalties of 1e-5 takes 378, 367 and 352. 0.3 is kept, as in the Newton method."""
 _GROWTH = 1e3
-"""A step is at most so many times as long as the one before: where f was nearly flat, the next one would be endless.
-24 hard cases of the tests take 546 steps in all with 10, and 432 to 434 with 10³ to 10³⁰."""
+"""A step is at most so many times as long as the one before: where f was nearly flat, the next one would be endless. 24
+hard cases of the tests take 546 steps in all with 10, and 432 to 434 with 10³ to 10³⁰."""
 _FRESH_STARTS = 6
 """So often in a row a run that does not move x solves y again, or forgets its directions, before it ends. By then y may
 leave 0.1⁶, a millionth, of what it may leave at first, or 0.5⁶, a 64th, where x was never tried. With none 21 of 25
@@ -59,7 +59,10 @@ without the factor either; on 120 with κ_x from 10³ to 10⁶ and 30 variables 
 _POINTS_BEHIND_AN_ESTIMATE = 20
 """Estimated bounds take the largest gradients of so many points (fewer where x has fewer variables): flat directions
 show only after the steep ones are gone. On the same 120, 68 bounds were too low with 1 point, 28 with 5, 10 with 10, 1
-with 20 and none with 40, for 2096, 4057, 5373, 7185 and 9725 calls of ∇ₓ."""
+with 20 and none with 33, for 2096, 4057, 5373, 7185 and 9725 calls of ∇ₓ."""
+_MORE_POINTS = 3
+"""Where x has fewer variables, so many more points than that: after as many steps as variables every direction was
+seen. Of 800 bounds on quadratics with 1 to 8 variables in x two were too low with none more; with 1 and 3 none was."""
 _KEPT_PAIRS = 30
 """The paper's quadratics take 956 calls of ∇ₓ with 10 pairs, 736 with 20, 695 with 30 and 677 with 60."""
 _TIMES_THEORY = 4
@@ -323,7 +326,7 @@ class ReducedLbfgs(Method):
 
 
 def _points_behind_an_estimate(problem: Problem) -> int:
-    return min(_POINTS_BEHIND_AN_ESTIMATE, problem.d_x + 3)
+    return min(_POINTS_BEHIND_AN_ESTIMATE, problem.d_x + _MORE_POINTS)
 
 
 def _can_guard(constants: Constants) -> bool:

@@ -18,12 +18,12 @@ _LEAST_SHARE, _MOST_SHARE = 0.05, 0.95
 """The zero of a secant this near to an end of its interval is not trusted. Nothing decides on the value: reduced-newton
 takes the same steps from afar and on w8a with 0.01, 0.05 and 0.2 from either end."""
 _BLIND_SHARE = 0.1
-"""The share to go on with where the slope at the end is no number, so that there is no secant.
-0.01 to 0.5 take the same steps from afar and on the hard cases of the tests."""
+"""The share to go on with where the slope at the end is no number, so that there is no secant. 0.01 to 0.5 take the
+same steps from afar and on the hard cases of the tests."""
 _SHRINK, _FASTEST_SHRINK = 0.25, 1e-100
-"""How much a step shrinks after it was too long for the second time; this is squared after each further
-time, down to the latter. Nothing decides on the former: with 0.1 to 0.9 reduced-newton takes 74 to 77 steps in all from
-nine starts 10² to 10⁶ away."""
+"""How much a step shrinks after it was too long for the second time; this is squared after each further time, down to
+the latter. Nothing decides on the former: with 0.1 to 0.9 reduced-newton takes 74 to 77 steps in all from nine starts
+10² to 10⁶ away."""
 
 P = TypeVar("P")
 

@@ -95,8 +95,8 @@ class InnerObjective(ABC):
 
 
 _FIRST_LENGTH = 1e-3
-"""The length of a first step where L is unknown, as a part of the point's norm, or of 1. With 1e-3 the
-paper's quadratics and a1a take 445 calls of ∇ₓ without constants, with 1 439, with 0.1 463 and with 1e-6 476."""
+"""The length of a first step where L is unknown, as a part of the point's norm, or of 1. With 1e-3 the paper's
+quadratics and a1a take 445 calls of ∇ₓ without constants, with 1 439, with 0.1 463 and with 1e-6 476."""
 
 
 def first_step(gradient: Array, at: Array, L: float | None) -> Array:
