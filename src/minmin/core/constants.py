@@ -12,6 +12,10 @@ from minmin.errors import InputError, as_number
 
 Source = Literal["given", "proved", "estimated"]
 
+_LEAST_SHARE = 0.99
+"""Rounding lowers mu to this share of it at most. Otherwise no mu, and no bound, would be left where κ is above
+1/(4·eps). The limit is met from κ = 10¹³ on in double precision, and from 2·10⁴ on in single."""
+
 
 @dataclass(frozen=True)
 class Constants:
@@ -109,4 +113,4 @@ class Constants:
 def _half_square_over(norm: float, mu: float, rounding: float) -> float:
     if norm == 0.0:
         return 0.0
-    return norm * norm / (2.0 * max(mu - rounding, 0.99 * mu)) if mu > 0 else math.inf
+    return norm * norm / (2.0 * max(mu - rounding, _LEAST_SHARE * mu)) if mu > 0 else math.inf

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from minmin.core.vectors import Vector, norm
 
 _FACTOR = 4.0
-"""Errors of a sum are taken to be so many times eps times the size of its terms. Measured errors stay below one such
-unit for sums of up to 1e6 terms, which NumPy adds in pairs; the rest is a margin."""
+"""Errors of a sum are taken to be so many times eps times the size of its terms, |a||b| for a product a·b. Terms of
+random signs were off by at most 0.7 eps|a||b|, up to 10⁶ of them, dense or sparse. Terms of one sign are worse: 10⁶ of
+them were off by 7 such units by BLAS, and 10⁴ by 14 in a sparse product, which SciPy adds one after the other."""
 
 
 def rounding_error(eps: float, size: float) -> float:

@@ -74,16 +74,21 @@ def dot(a: Vector, b: Vector) -> float:
     return float(a @ b)
 
 
+_TINY, _HUGE = 1e-30, 1e30
+"""Squares are summed as they are between these. Float32 ends at 1.2e-38 and 3.4e38, so what underflows of one entry is
+below 2e-8 of such a sum."""
+
+
 def norm(a: Vector) -> float:
     """The norm that belongs to :func:`dot`; where the square leaves the range of float32, computed in scaled form."""
     square_sum = float(a @ a)
-    if 1e-30 < square_sum < 1e30:
+    if _TINY < square_sum < _HUGE:
         return math.sqrt(square_sum)
     peak = max((largest(part) for part in parts_of(a)), default=0.0)
     if peak == 0.0 or not math.isfinite(peak):
         return peak
-    scaled = (1.0 / peak) * a if peak > 1e-30 else 1e30 * a
-    return math.sqrt(float(scaled @ scaled)) * (peak if peak > 1e-30 else 1e-30)
+    scaled = (1.0 / peak) * a if peak > _TINY else _HUGE * a
+    return math.sqrt(float(scaled @ scaled)) * (peak if peak > _TINY else _TINY)
 
 
 def square(number: float) -> float:

@@ -17,12 +17,16 @@ from minmin.numerics.dense import DENSE_UP_TO
 _Vector = np.ndarray[Any, Any]
 
 _WORTH = 128
-"""Columns are cheap where YᵀY has at most so many multiplications for every one in a product with the data: a Newton
-step takes ten to thirty such products, and BLAS is several times as fast as a sparse one."""
+"""Columns are cheap where YᵀY has at most so many multiplications for every one in a product with the data. A Newton
+step takes ten to thirty such products, and one multiplication takes 1.2 ns there and 0.04 ns in YᵀY. Beside 20,000
+sparse columns, a block at 65 such multiplications took 0.10 s in Y as in X, and one at 143 took 0.26 s in Y and 0.17 s
+in X."""
 _FULL = 0.9
-"""A column of a sparse matrix is full if so much of it is stored."""
+"""A column of a sparse matrix is full if so much of it is stored, as with numbers beside categories. In Y, columns that
+are at least half full made fits 0.7 to 1.5 times as long, so only clear cases go there."""
 _SPARSE_BELOW = 0.125
-"""Y is kept sparse where less of it than this is stored."""
+"""Y is kept sparse where less of it than this is stored. a9a with 24 such columns took 0.09 s, and 0.14 s where six
+half-full ones beside them made Y dense."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ import time
 
 from minmin.result import Record
 
+_LIVE_SECONDS, _LOG_SECONDS = 0.2, 10.0
+"""Between two lines: as often as one can read on a terminal; seldom enough for a log file."""
+
 
 class Progress:
     """Rewrites a line on a terminal five times a second; elsewhere prints one every ten seconds."""
@@ -15,7 +18,7 @@ class Progress:
         self._method = method
         self._stream = sys.stderr
         self._live = self._stream.isatty()
-        self._interval = 0.2 if self._live else 10.0
+        self._interval = _LIVE_SECONDS if self._live else _LOG_SECONDS
         self._next = time.perf_counter()
 
     def show(self, record: Record, *, last: bool = False) -> None:

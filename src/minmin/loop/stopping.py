@@ -17,7 +17,8 @@ from minmin.methods.base import Candidate
 from minmin.result import Status
 
 _NEAR_FLOOR = 4.0
-"""A bound of so many times its floor is at rounding level: gradients are then at most twice their expected errors."""
+"""A bound of so many times its floor is at rounding level. The bound is (|∇f| + error)²/2μ and the floor error²/2μ, so
+this is where |∇f| is no larger than its expected error."""
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,8 @@ class Method(ABC):
 
 
 DEFAULT_PATIENCE = 2000
-"""Where no theory says how many iterations may pass: more than any method took between two halvings of its bound on the
-hard cases of the tests."""
+"""Where no theory says how many iterations may pass. reduced-lbfgs without constants took 90 at most between two
+halvings of its bound, on quadratics with κ of up to 5·10⁷, and 45 on a9a; the rest is a margin."""
 
 
 def require_constants(name: str, problem: Problem) -> Constants:

@@ -91,6 +91,7 @@ class CoordinateMethod(Method):
         return CoordinateState(v, ratio, steps, candidate, secant_point)
 
     def patience(self, problem: Problem) -> int:
+        """Twice what theory gives, which holds only in expectation over the draws, and two certificates at least."""
         m = metric(require_constants(self.name, problem), self.rescale)
         return 2 * max(theory_patience(math.sqrt(m.mu) / m.root_sum, m.smoothness / m.mu), self._period(m))
 

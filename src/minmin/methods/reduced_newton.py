@@ -20,28 +20,37 @@ from minmin.numerics.dense import positive
 from minmin.numerics.step_search import search_step
 
 _WORTH_A_Y_STEP = 0.01
-"""Another step in y alone comes first while y has more than this part left of what it first had to gain."""
+"""Another step in y alone comes first while y has more than this part left of what it first had to gain. On the hardest
+generated clicks 0.01 and 0.1 take 42 products in x, 0.5 takes 57 and 1e-4 54."""
 _OVERSHOOT = _UNDERSHOOT = 0.3
-"""See :func:`minmin.numerics.step_search.search_step`."""
+"""See :func:`minmin.numerics.step_search.search_step`. The former may be 0.1 to 0.9 for one product more or less. With
+the latter at 0.1, 0.3 and 0.6 a9a takes 273, 245 and 276 products for two penalties."""
 _CAUTION = 4.0
-"""Estimated bounds are multiplied by this, as in reduced-lbfgs."""
+"""Estimated bounds are multiplied by this. Without it 21 of 200 were below the true gap, on random logistic and Poisson
+regressions with α_x = 0; with it none was."""
 _SURE, _QUIET = 0.5, 2
 """A bound is estimated only after _QUIET steps in a row that stay this near, in units of where the model holds: there
-the second derivative changes by a factor √e at most."""
+the second derivative changes by a factor √e at most. Of the same 200 none was below the true gap with one such step,
+and one where any step would do; the second step is a margin, for it costs one step in ten."""
 _STUCK = 3
-"""After so many steps in a row that move nothing a run is at its end."""
+"""After so many steps in a row that move nothing a run is at its end. The second and third are tries with the surrogate
+curvature; 1 to 6 end the hard cases of the tests alike."""
 _PATIENCE = 100
-"""Within so many iterations the bound must halve; hard fits take 30 in all."""
+"""Within so many iterations the bound must halve. The hard cases of the tests take 16 at most in all, and starts 10⁸
+away 13."""
 _SHRUNK, _STALE = 4.0, 30
 """What is cached of x is computed again where x has shrunk to less than 1/_SHRUNK of what it was, and after _STALE
-steps: rounding errors of larger numbers stay in it."""
+steps: rounding errors of larger numbers stay in it. Without that f was off by 2e-11 after a start 10⁶ away; that a
+quarter and 30 steps are often enough is a choice."""
 _LEFT = 1e-6
-"""Where a y-Hessian is singular, so much of ∇ᵧf may lie outside of its range: the root of what double precision
-resolves, with a margin."""
+"""Where a y-Hessian is singular, so much of ∇ᵧf may lie outside of its range. Over 200 singular Hessians rounding left
+1.3e-14 at most of a gradient in the range, and 0.07 at least of one that was not; this lies between."""
 _ZERO = 10.0
-"""A gradient of so many times its rounding error may be zero."""
+"""A gradient of so many times its rounding error may be zero. Nothing decides on the value: 1 to 1000 end the hard
+cases of the tests alike."""
 _SHORT = 0.05
-"""Where so small a part of a Newton step is all that can be taken, the model's curvature is that of somewhere else."""
+"""Where so small a part of a Newton step is all that can be taken, the model's curvature is that of somewhere else.
+From nine starts 10² to 10⁶ away, runs take 88 steps in all without it, 77 with 0.05 and 74 with 0.3."""
 
 _NO_MINIMUM = (
     "f has no minimum: it is unbounded below, or approaches its infimum in the limit, along some direction (for a "
@@ -121,11 +130,14 @@ class ReducedNewton(Method):
     Parameters
     ----------
     first_y_steps : int
-        So many Newton steps at most in y alone come before the first one in x. They cost no product with X.
+        So many Newton steps at most in y alone come before the first one in x. They cost no product with X; without
+        them the easiest set of generated clicks takes two steps more.
     loosest, forcing_power : float
-        Conjugate gradients lower the residual to min(loosest, (|∇F|/|∇F at first|)^forcing_power) of ∇F.
+        Conjugate gradients lower the residual to min(loosest, (|∇F|/|∇F at first|)^forcing_power) of ∇F. With 0.5
+        instead of 0.2 the hardest clicks take 110 to 126 products to a certificate instead of 98 to 104; with a power
+        of ¾ or 1 they take up to 159.
     most_cg_steps : int
-        Of conjugate gradients, in one Newton step.
+        Of conjugate gradients, in one Newton step: a limit that a9a, with 174 in a whole run, never meets.
     """
 
     name: ClassVar[str] = "reduced-newton"

@@ -11,7 +11,10 @@ from minmin.core.vectors import Vector, dot
 from minmin.errors import ConstantsError
 
 _TOLERANCE = 0.01
-"""Constants that are off by less than this go unremarked."""
+"""Constants that are off by less than this go unremarked: users round them to two or three digits, and a step of 1/L is
+then 1 % too long, where gradient methods bear up to twice its length."""
+_NOISE_MARGIN = 4.0
+"""Between two points both gradients are off by their rounding errors, which is twice the error; this is twice that."""
 
 
 class SecantPoint(NamedTuple):
@@ -70,7 +73,7 @@ def check_secant(constants: Constants, old: SecantPoint, new: SecantPoint) -> No
     change = constants.L_x * math.sqrt(size_x) + constants.L_y * math.sqrt(size_y)
     if _is_lost_in_noise(change, new.largest, new.eps):
         return
-    noise = 4.0 * (new.noise[0] * math.sqrt(size_x) + new.noise[1] * math.sqrt(size_y))
+    noise = _NOISE_MARGIN * (new.noise[0] * math.sqrt(size_x) + new.noise[1] * math.sqrt(size_y))
     curvatures = (seen_x / size_x if size_x else math.nan, seen_y / size_y if size_y else math.nan)
     if seen_x + seen_y - noise > most:
         in_y = size_x == 0.0 or curvatures[1] * constants.L_x > curvatures[0] * constants.L_y
@@ -94,7 +97,7 @@ def report_y_secant(constants: Constants, seen: float, size: float, largest: flo
     most, least = (1 + _TOLERANCE) * constants.L_y * size, (1 - _TOLERANCE) * constants.mu_y * size
     if _is_lost_in_noise(constants.L_y * math.sqrt(size), largest, eps):
         return
-    slack = 4.0 * noise * math.sqrt(size)
+    slack = _NOISE_MARGIN * noise * math.sqrt(size)
     if seen - slack > most:
         _report("L", constants, True, seen / size)
     if seen + slack < least:
@@ -102,7 +105,10 @@ def report_y_secant(constants: Constants, seen: float, size: float, largest: flo
 
 
 def _is_lost_in_noise(change: float, largest: float, eps: float) -> bool:
-    """A change of gradient this small beside the run's largest may be rounding of terms that nobody knows of."""
+    """A change of gradient this small beside the run's largest may be rounding of terms that nobody knows of.
+
+    Below √eps of terms as large as that gradient, a change has less than half of its digits left.
+    """
     return change < math.sqrt(eps) * largest
 
 

@@ -82,7 +82,8 @@ def metric(constants: Constants, rescale: bool) -> Metric:
 def theory_patience(rate: float, kappa: float) -> int:
     """Iterations over which the largest bound must halve, for a method that gains a factor 1 + rate in each.
 
-    f - f* stays below 3(1 + rate)⁻ᵏ of what it was, and a bound below κ times that. Single bounds say little,
-    since they swing with the momentum; hence the largest over so many iterations.
+    f - f* stays below 3(1 + rate)⁻ᵏ of what it was, and a bound below κ times that, so after ln(8κ)/ln(1 + rate) of
+    them it is 3/8 of what it was. Single bounds say little, since they swing with the momentum; hence the largest over
+    so many iterations.
     """
     return math.ceil(math.log(8.0 * kappa) / math.log1p(rate))

@@ -10,8 +10,8 @@ from minmin.core.arrays import Array
 from minmin.core.vectors import dot, norm, square
 
 _FLAT = 16.0
-"""Curvature below so many times eps of what the preconditioner promises is none: four times the rounding error of the
-two products that it comes from."""
+"""Curvature pᵀAp below so many times eps·pᵀMp is none. Along directions in the kernel of random Gram matrices of 20 to
+1000 columns rounding left at most 1.0 times eps·pᵀMp; the rest is a margin."""
 
 
 class CgEnd(NamedTuple):

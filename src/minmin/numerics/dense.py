@@ -10,8 +10,9 @@ from minmin.core.rounding import rounding_error
 from minmin.errors import NonFiniteError
 
 DENSE_UP_TO = 1000
-"""Systems of up to so many variables are factorised, larger ones solved by conjugate gradients: the factorisation of
-1000 takes 20 ms, about what a product with 10⁷ stored numbers does."""
+"""Systems of up to so many variables are factorised, larger ones solved by conjugate gradients. The inverse root of
+1000 takes 34 ms on one thread, as long as three products with 10⁷ stored numbers (12 ms each); that of 2000 takes 180
+ms."""
 
 
 def inverse_root(matrix: Array) -> Array:

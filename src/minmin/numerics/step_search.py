@@ -9,11 +9,21 @@ from typing import Protocol, TypeVar
 from minmin.core.vectors import Vector, dot
 
 _MOST_TRIALS = 60
-"""A direction of nearly no curvature may be 1e150 times too long; steps shrink so fast that 60 are always enough."""
+"""On a parabola a step that is 10¹⁵⁰ times too long takes 17 trials, and where every step is too long t underflows at
+the twelfth. The rest are for doubling. Ordinary runs took 5 at most, and starts 10⁸ away 13."""
 _WIDE = 16.0
-"""Where a step is known to within no better than this factor, its logarithm is halved and not the step."""
+"""Where a step is known to within no better than this factor, its logarithm is halved and not the step. Nothing decides
+on the value: with 2, 16 and 1000 reduced-newton takes 76 to 78 steps in all from nine starts 10² to 10⁶ away."""
 _LEAST_SHARE, _MOST_SHARE = 0.05, 0.95
-"""The zero of a secant this near to an end of its interval is not trusted."""
+"""The zero of a secant this near to an end of its interval is not trusted. Nothing decides on the value: reduced-newton
+takes the same steps from afar and on w8a with 0.01, 0.05 and 0.2 from either end."""
+_BLIND_SHARE = 0.1
+"""The share to go on with where the slope at the end is no number, so that there is no secant. 0.01 to 0.5 take the
+same steps from afar and on the hard cases of the tests."""
+_SHRINK, _FASTEST_SHRINK = 0.25, 1e-100
+"""How much a step shrinks after it was too long for the second time; this is squared after each further time, down to
+the latter. Nothing decides on the former: with 0.1 to 0.9 reduced-newton takes 74 to 77 steps in all from nine starts
+10² to 10⁶ away."""
 
 P = TypeVar("P")
 
@@ -95,11 +105,11 @@ def search_step(
             return point, t
         if not end <= -overshoot * slope:  # too long, or not a number
             high = t
-            share = low_slope / (low_slope - end) if math.isfinite(end) else 0.1
+            share = low_slope / (low_slope - end) if math.isfinite(end) else _BLIND_SHARE
             share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
             if low == 0.0:
                 t = min(share, shrink) * high
-                shrink = max(min(0.25, shrink * shrink), 1e-100)
+                shrink = max(min(_SHRINK, shrink * shrink), _FASTEST_SHRINK)
             else:
                 t = _between(low, high, share)
         elif undershoot is not None and end < undershoot * slope:

@@ -23,6 +23,9 @@ from minmin.federated.problem import RemoteSlice
 from minmin.federated.tasks import ClientTask
 from minmin.methods.base import Candidate, Method, require_constants
 
+_NEVER = 10**9
+"""More iterations than any run makes."""
+
 
 class LocalState(NamedTuple):
     """x, how many rounds there were, and the candidate."""
@@ -77,7 +80,7 @@ class LocalMethod(Method):
 
     def patience(self, problem: Problem) -> int:
         """Never given up for lack of a bound: some of them do not converge to the minimum at all."""
-        return 10**9
+        return _NEVER
 
     @abstractmethod
     def _task(self, problem: Problem, rounds: int) -> ClientTask:

@@ -11,7 +11,7 @@ from minmin.federated.tasks import ClientTask, Outcome
 from minmin.methods.inner.partial_minimum import LowerY
 
 _EXACTLY = 1e-12
-"""What y may leave of f where it is solved for."""
+"""What y may leave of f where it is solved for: a millionth of the default tol."""
 
 
 class LocalMemory(NamedTuple):

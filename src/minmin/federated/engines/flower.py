@@ -23,7 +23,9 @@ from minmin.federated.protocol import Envelope
 
 _APP = Path(__file__).parents[1] / "flower" / "app"
 _START_SECONDS = 120.0
+"""Until the app reports. A limit that was not measured: twice the SuperLink's, since Ray starts too."""
 _LOOK_SECONDS = 0.5
+"""Between two looks whether a process has died; an answer is seen at once."""
 _SHORT_NAME = 12
 """A socket's path may have a hundred bytes, of which Ray takes seventy below our folder."""
 

@@ -19,6 +19,11 @@ from minmin.federated.engines import guard
 
 HOST = "127.0.0.1"
 _START_SECONDS = 60.0
+"""Until the SuperLink answers. A limit that was not measured, after which an error tells its last words."""
+_ASK_AGAIN, _ASK_SECONDS = 0.1, 1.0
+"""Seconds between two questions whether it is there, and for an answer."""
+_LAST_WORDS = 2000
+"""Characters of a log that an error tells. A choice: room for a traceback."""
 _QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
@@ -58,7 +63,7 @@ class Guarded:
         return guard.descendants(self._process.pid)
 
     def last_words(self) -> str:
-        return self.log.read_text(errors="replace")[-2000:]
+        return self.log.read_text(errors="replace")[-_LAST_WORDS:]
 
     def stop(self) -> None:
         assert self._process.stdin is not None
@@ -111,7 +116,7 @@ class Flower:
         except (ValueError, KeyError):
             accepted = False
         if not accepted:
-            raise FlowerError(f"flwr run failed: {(done.stdout + done.stderr)[-2000:]}")
+            raise FlowerError(f"flwr run failed: {(done.stdout + done.stderr)[-_LAST_WORDS:]}")
 
     def stop(self) -> None:
         for process in [*self.nodes.values(), self.superlink]:
@@ -143,13 +148,13 @@ def free_port() -> int:
 def wait_until_healthy(superlink: Guarded, port: int) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while superlink.runs and time.monotonic() < deadline:
-        connection = http.client.HTTPConnection(HOST, port, timeout=1.0)
+        connection = http.client.HTTPConnection(HOST, port, timeout=_ASK_SECONDS)
         try:
             connection.request("GET", "/health")
             if connection.getresponse().status == http.client.OK:
                 return
         except (OSError, http.client.HTTPException):
-            time.sleep(0.1)
+            time.sleep(_ASK_AGAIN)
         finally:
             connection.close()
     raise FlowerError(f"the SuperLink does not start; its last words: {superlink.last_words()}")

@@ -17,7 +17,9 @@ import sys
 from pathlib import Path
 
 _LOOK_SECONDS = 0.2
+"""Between two looks whether the command has ended; the end of standard input is seen at once."""
 _PR_SET_CHILD_SUBREAPER = 36
+"""From Linux's prctl.h."""
 
 
 def descendants(ancestor: int) -> set[int]:

@@ -22,8 +22,10 @@ from minmin.federated.protocol import Envelope
 
 _SPAWN = multiprocessing.get_context("spawn")
 _START_SECONDS = 60.0
-"""What a new process gets to load its data; the time for an answer counts from then."""
+"""What a new process gets to load its data; the time for an answer counts from then. Importing this library takes 0.4 s
+of it."""
 _LOOK_SECONDS = 0.5
+"""At most so long a Ctrl-C waits; an answer is seen at once."""
 _READY = b"ready"
 
 

@@ -21,9 +21,11 @@ _LOG = logging.getLogger(__name__)
 _TYPES = {"task": "train", "evaluate": "evaluate", "measure": "evaluate"}
 """What Flower calls a kind of message; any other is a query."""
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
-"""Seconds between two questions for replies; the pause grows."""
+"""Seconds between two questions for replies; Flower's own ``send_and_receive`` waits 3 s."""
+_PAUSE_GROWTH = 1.2
+"""The factor from one pause to the next: from the first to the last in 13 questions and 2.4 s."""
 _LOOK_AGAIN = 2.0
-"""Seconds between two looks for new nodes, while somebody is missing."""
+"""Seconds between two looks for new nodes. A choice: each look is one call of the grid."""
 _RAISED = {
     ErrorCode.CLIENT_APP_RAISED_EXCEPTION: "its ClientApp raised an exception",
     ErrorCode.LOAD_CLIENT_APP_EXCEPTION: "its ClientApp cannot be loaded",
@@ -87,7 +89,7 @@ class GridEngine(Engine):
             if len(answers) == len(requests) or time.monotonic() >= deadline:
                 return answers
             time.sleep(max(0.0, min(pause, deadline - time.monotonic())))
-            pause = min(1.2 * pause, _LAST_PAUSE)
+            pause = min(_PAUSE_GROWTH * pause, _LAST_PAUSE)
 
     def _node(self, number: int) -> int | None:
         return self._nodes.get(self._ids[number]) if self._ids else None

@@ -9,6 +9,9 @@ from minmin.methods.inner.nag import learn_between
 from minmin.methods.inner.objective import InnerObjective, InnerPoint, better
 from minmin.methods.ogmg import nag_ogm_g_points
 
+_STEPS_PER_ROOT = 2.38
+"""√(4√2), rounded up, which the class derives: half of T in units of √(1 + λL_y)."""
+
 
 class NagOgmgSolver(InnerSolver):
     """N/2 steps of Nesterov's method from the centre, then N/2 of OGM-G (Section 3 of the paper).
@@ -25,7 +28,7 @@ class NagOgmgSolver(InnerSolver):
 
     def solve(self, objective: InnerObjective, memory: None) -> tuple[InnerPoint, None]:
         assert objective.smoothness is not None
-        half = math.ceil(2.38 * math.sqrt(objective.smoothness / objective.shift))
+        half = math.ceil(_STEPS_PER_ROOT * math.sqrt(objective.smoothness / objective.shift))
         best = attempt(objective, half)
         while not best.solved and half <= objective.most_gradients:
             half *= 2

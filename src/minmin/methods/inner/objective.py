@@ -94,11 +94,16 @@ class InnerObjective(ABC):
         """Hear of a step that led to ``new``: its product with the change of gradient, and its squared length."""
 
 
+_FIRST_LENGTH = 1e-3
+"""The length of a first step where L is unknown, as a part of the point's norm, or of 1. With 1e-3 the paper's
+quadratics and a1a take 445 calls of ∇ₓ without constants, with 1 439, with 0.1 463 and with 1e-6 476."""
+
+
 def first_step(gradient: Array, at: Array, L: float | None) -> Array:
-    """A step for want of better knowledge: down the gradient by 1/L, or a thousandth of the point's size."""
+    """A step for want of better knowledge: down the gradient by 1/L, or by ``_FIRST_LENGTH`` of the point's size."""
     if L is not None and math.isfinite(L):
         return gradient * (-1.0 / L)
-    return gradient * (-1e-3 * max(norm(at), 1.0) / norm(gradient))
+    return gradient * (-_FIRST_LENGTH * max(norm(at), 1.0) / norm(gradient))
 
 
 def better(first: InnerPoint, second: InnerPoint) -> InnerPoint:

@@ -34,6 +34,7 @@ class ProximalObjective(InnerObjective):
     """
 
     overshoot = 0.9
+    """0.1 to 0.99 take 6588 to 6610 calls of ∇ᵧ on the paper's quadratics, and the same on a1a: 0.9 is kept."""
 
     def __init__(
         self, slice_: Slice, center: Array, offset: Array, parameters: BlockParameters, largest_gradient: float = 0.0

@@ -17,7 +17,9 @@ from minmin.errors import InputError
 from minmin.problems.spectrum import Matrix, gram
 
 _ROWS_AT_A_TIME = 2048
-"""So many rows of a dense design, weighted, fit a cache."""
+"""So many rows of a dense design are weighted at a time, so that they stay in a cache: 0.8 MB for 50 columns. YᵀDY of
+200,000 × 50 takes 28 ms with 2048 rows, 32 with 128, 27 with 8192 and 39 with all; of 20,000 × 1000 it makes no
+difference."""
 
 
 class Design(ABC):

@@ -11,7 +11,7 @@ from array_api_compat import device
 from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, to_like, to_numpy
 from minmin.core.second_order import Gauge
 from minmin.problems.linear.designs import Design
-from minmin.problems.linear.losses import Loss
+from minmin.problems.linear.losses import FAR, Loss
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.penalties import Penalty
 
@@ -165,7 +165,7 @@ class SoftmaxHessian(MarginHessian):
 class PairedHessian(MarginHessian):
     """Σ c_kl (e_k - e_l)(e_k - e_l)ᵀ over all pairs of classes, for every sample.
 
-    c_kl = w p_k p_l is the second derivative. Where two margins are more than one apart, c_kl is at least
+    c_kl = w p_k p_l is the second derivative. Where two margins are more than ``FAR`` apart, c_kl is at least
     w(p_k - p_l)/(m_k - m_l)/K: with that for all pairs, the product with the margins is w(p - 1/K), which is how the
     slopes differ from those at zero. With two classes this is the parabola of the logistic loss.
     """
@@ -184,7 +184,7 @@ class PairedHessian(MarginHessian):
         """c_kl for all l, zero for k itself."""
         xp, m, p = namespace_of(self._p), self._margins, self._p
         apart = m[:, k, None] - m
-        far = xp.abs(apart) > 1.0
+        far = xp.abs(apart) > FAR
         chord = (p[:, k, None] - p) / xp.where(far, p.shape[1] * apart, xp.ones_like(apart))
         near = p[:, k, None] * p
         pairs = self._w * xp.where(far, xp.maximum(near, chord), near)

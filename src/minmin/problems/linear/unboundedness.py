@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _AGREEMENT = 1e3
 """A change of a margin of at most so many times eps times its terms is none, and a column that moves margins by so
-small a part of what another one does has no part in a direction."""
+small a part of what another one does has no part in a direction. Products were off by at most 14 such units (dense) and
+43 (sparse) for 3000 columns. 1 to 10¹⁰ give the same verdict on 45 problems, 30 of them without a minimum."""
 
 
 def is_unbounded_along(evaluation: LinearEvaluation, step: tuple[Direction, Array] | None, *, in_y_alone: bool) -> bool:
