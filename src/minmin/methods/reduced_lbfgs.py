@@ -12,7 +12,7 @@ from minmin.core.orientation import Outer
 from minmin.core.problem import Evaluation, Problem
 from minmin.core.rounding import is_same_point
 from minmin.core.vectors import Vector, dot, norm, parts_of, square
-from minmin.errors import InputError, NonFiniteError, as_number
+from minmin.errors import InputError, as_number
 from minmin.methods.bam import Bam, BamState
 from minmin.methods.base import (
     DEFAULT_PATIENCE,
@@ -287,8 +287,7 @@ class ReducedLbfgs(Method):
 
         start = XPoint(state.x, state.gradient)
         point = search_along(start, direction, at, learn, overshoot=_OVERSHOOT, is_enough=is_enough)
-        if point is None or point.evaluation is None:
-            raise NonFiniteError("∇ₓf is NaN or infinite along a step, however short; is f finite around the start?")
+        assert point.evaluation is not None
         return state, point.evaluation
 
     def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool) -> ReducedState:

@@ -49,23 +49,25 @@ def search_along(
     *,
     overshoot: float,
     is_enough: Callable[[V], bool],
-) -> V | None:
-    """Take a step, shortening it while it overshoots; None where every point was too far.
+) -> V:
+    """Take a step, shortening it while it overshoots; the last point visited, where every one was too far.
 
     On a convex function the slope at a step's end tells whether the step was too long. ``learn(point, step, change,
     product)`` hears of every point visited: the step there, the change of gradient over it and their inner product.
     """
     slope = dot(start.gradient, step)
+    visited: list[V] = []
 
     def visit(t: float) -> tuple[V, float]:
         taken = step if t == 1.0 else t * step
         new = at(start.v + taken)
+        visited[:] = [new]
         change = new.gradient - start.gradient
-        product = dot(taken, change)
-        learn(new, taken, change, product)
-        return new, slope + product / t
+        learn(new, taken, change, dot(taken, change))
+        return new, slope + dot(step, change)
 
-    return search_step(visit, slope, overshoot=overshoot, is_enough=is_enough)[0]
+    search_step(visit, slope, overshoot=overshoot, is_enough=is_enough)
+    return visited[0]
 
 
 def search_step(
@@ -80,7 +82,8 @@ def search_step(
 
     Steps start from t = 1, double while they are too short, and end between the last two where one was too long: at the
     zero of the slopes' secant, or in the middle where the secant leads to an end. Steps that are too long again and
-    again shrink ever faster. Where no such point is found, the longest step that was too short is taken, along which f
+    again shrink ever faster, but where no step is too short: there slopes may be inexact, and say little at tiny steps.
+    Where no such point is found, the longest step that was too short is taken, along which f
     only falls; None and zero where there was none.
 
     Parameters
@@ -108,7 +111,7 @@ def search_step(
             share = low_slope / (low_slope - end) if math.isfinite(end) else _BLIND_SHARE
             share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
             if low == 0.0:
-                t = min(share, shrink) * high
+                t = (share if undershoot is None else min(share, shrink)) * high
                 shrink = max(min(_SHRINK, shrink * shrink), _FASTEST_SHRINK)
             else:
                 t = _between(low, high, share)

@@ -57,7 +57,7 @@ class LbfgsSolver(InnerSolver):
             if not objective.is_worth(point, step, informed=informed) or objective.is_spent:
                 break
             moved = search_along(point, step, objective.at, learn, overshoot=objective.overshoot, is_enough=is_enough)
-            if moved is None or not math.isfinite(norm(moved.v) + moved.residual):
+            if not math.isfinite(norm(moved.v) + moved.residual):
                 raise NonFiniteError(
                     "y or ∇ᵧf became infinite or NaN; is f bounded below in y, and finite around the start?"
                 )
