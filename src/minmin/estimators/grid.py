@@ -19,13 +19,13 @@ _LARGEST, _SMALLEST = 1e-1, 1e-7
 """The ends of the default grid, in units of the mean square of a row of the block."""
 _DEFAULT_COUNTS = {1: 10, 2: 5}
 _DEFAULT_COUNT = 3
-"""So many values a block by default, with one, two and more blocks."""
+"""So many values per block by default, with one, two and more blocks."""
 _ZERO_IS = 1e-3
 """On a path, a penalty of 0 lies where this times the smallest positive one would."""
 
 
 def resolve_grid(alphas: Any, blocks: Blocks, matrix: Any, weights: Any) -> _Matrix:
-    """The penalties to try, one row each, one column a block.
+    """The penalties to try, one row each, one column per block.
 
     None or a number of values asks for a grid in units of the data; a mapping gives the values of every block, for all
     combinations; a sequence of numbers is tried for all blocks alike; any other sequence lists combinations, each as
@@ -35,7 +35,7 @@ def resolve_grid(alphas: Any, blocks: Blocks, matrix: Any, weights: Any) -> _Mat
     if alphas is None or not isinstance(alphas, Mapping | Sequence | np.ndarray):
         count = _DEFAULT_COUNTS.get(len(names), _DEFAULT_COUNT) if alphas is None else as_count(alphas, "alphas")
         if count == 0:
-            raise InputError("alphas = 0: give at least one value a block")
+            raise InputError("alphas = 0: give at least one value per block")
         between = np.geomspace(_LARGEST, _SMALLEST, count)
         return _combinations([size * between for size in _row_squares(matrix, weights, blocks)])
     if len(alphas) == 0:
@@ -48,7 +48,7 @@ def resolve_grid(alphas: Any, blocks: Blocks, matrix: Any, weights: Any) -> _Mat
 def path_order(points: _Matrix, sizes: Sequence[int]) -> list[int]:
     """From the largest penalties on, each time to the nearest that is left, on a logarithmic scale.
 
-    ``sizes`` are the numbers of columns of the blocks: the more there are, the dearer is a change of their penalty.
+    ``sizes`` are the numbers of columns of the blocks: the larger a block, the more a change of its penalty costs.
     """
     positive = points[points > 0.0]
     least = positive.min() if positive.size else 1.0

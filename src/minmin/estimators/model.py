@@ -18,22 +18,22 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from minmin.errors import NoMinimumError
 from minmin.estimators.blocks import Blocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
-from minmin.estimators.penalties import Alphas, by_column, resolve_alphas
-from minmin.problems import GLM
+from minmin.estimators.penalties import Alphas, resolve_alphas
 from minmin.problems.linear.designs import merge_duplicates
+from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
 from minmin.result import Result
 from minmin.solve import minimize
 
-_Vector = np.ndarray[Any, Any]
+Vector = np.ndarray[Any, Any]
 
 
 class Sample(NamedTuple):
     """Checked data: the matrix, the target as the loss wants it, the weights, and the columns of every block."""
 
     matrix: Any
-    target: _Vector
-    weights: _Vector | None
+    target: Vector
+    weights: Vector | None
     blocks: Blocks
 
     def rows(self, chosen: Any) -> Sample:
@@ -48,9 +48,13 @@ class BlockModel(BaseEstimator, ABC):
     Shapes: n samples, d features; ``coef_`` is (d,) for a regression, (1, d) for two classes, (k, d) for k > 2.
     """
 
-    _loss: str
-    _why_endless = "it falls for ever in some direction; give every block an alpha above 0"
+    _why_unbounded = "it is unbounded below; give every block an alpha above 0"
     _numeric_target = True
+
+    @property
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """What is minimised, beside the penalties."""
 
     @property
     def _outputs(self) -> tuple[int, ...]:
@@ -58,7 +62,7 @@ class BlockModel(BaseEstimator, ABC):
         return ()
 
     @abstractmethod
-    def _checked_target(self, y: Any, weights: _Vector | None) -> tuple[_Vector, _Vector | None]:
+    def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
         """The target as the loss wants it, and the weights with those of the classes."""
 
     def _sample(self, X: Any, y: Any, sample_weight: Any) -> Sample:
@@ -72,7 +76,7 @@ class BlockModel(BaseEstimator, ABC):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
-        target, weights = self._checked_target(y, weights)
+        target, weights = self._check_target(y, weights)
         names = getattr(self, "feature_names_in_", None)
         blocks = resolve_blocks(self.blocks, X, matrix.shape[1], names)
         return Sample(matrix, target, weights, blocks)
@@ -86,28 +90,20 @@ class BlockModel(BaseEstimator, ABC):
         outputs = self._outputs[0] if self._outputs else 1
         return split_design(sample.matrix, sample.blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
-    def _require_classes(self, sample: Sample, where: str) -> None:
+    def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         """Raise where some class has no sample; there are none in a regression."""
 
-    def _problem(self, design: Design, sample: Sample, penalties: _Vector) -> LinearModel:
-        alpha_x, alpha_y = design.penalties(penalties)
-        return GLM(
-            design.X,
-            design.Y,
-            sample.target,
-            self._loss,
-            alpha_x=alpha_x,
-            alpha_y=alpha_y,
-            sample_weight=sample.weights,
-        )
+    def _problem(self, design: Design, sample: Sample, alphas: Alphas) -> LinearModel:
+        penalties = design.penalties(alphas)
+        return LinearModel(design.X, design.Y, self._loss, sample.target, **penalties, sample_weight=sample.weights)
 
     def _minimum(
         self,
         problem: LinearModel,
         design: Design,
         sample: Sample,
-        penalties: _Vector,
-        start: tuple[_Vector, _Vector] | None,
+        alphas: Alphas,
+        start: tuple[Vector, Vector] | None,
     ) -> tuple[Result, LinearModel]:
         """The answer in the data's precision, or, where single precision does not reach tol, in double precision.
 
@@ -117,12 +113,12 @@ class BlockModel(BaseEstimator, ABC):
         result = self._run(problem, start, self.max_seconds)
         if result.status == "stalled" and result.x.dtype == np.float32:
             left = None if self.max_seconds is None else max(self.max_seconds - result.seconds, 0.0)
-            problem = self._problem(design.in_double(), sample, penalties)
+            problem = self._problem(design.in_double(), sample, alphas)
             result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)), left)
         return result, problem
 
-    def _run(self, problem: LinearModel, start: tuple[_Vector, _Vector] | None, max_seconds: float | None) -> Result:
-        x0, y0 = (None, None) if start is None else start
+    def _run(self, problem: LinearModel, start: tuple[Vector, Vector] | None, max_seconds: float | None) -> Result:
+        x0, y0 = start or (None, None)
         try:
             result = minimize(
                 problem,
@@ -134,14 +130,14 @@ class BlockModel(BaseEstimator, ABC):
                 progress=bool(self.verbose),
             )
         except NoMinimumError as error:
-            known = NoMinimumError(f"the penalised loss has no minimum: {self._why_endless}")
+            known = NoMinimumError(f"the penalised loss has no minimum: {self._why_unbounded}")
             known.result = error.result
             raise known from error
         if result.status == "interrupted":
             raise KeyboardInterrupt
         return result
 
-    def _start(self, design: Design) -> tuple[_Vector, _Vector] | None:
+    def _start(self, design: Design) -> tuple[Vector, Vector] | None:
         """The last fit's coefficients, where there are some of the same shape."""
         if not hasattr(self, "coef_"):
             return None
@@ -151,15 +147,15 @@ class BlockModel(BaseEstimator, ABC):
         x, y = design.split(coef, intercept)
         return x.T.reshape(-1), y.T.reshape(-1)
 
-    def _solution(self, design: Design, result: Result) -> tuple[_Vector, Any]:
+    def _solution(self, design: Design, result: Result) -> tuple[Vector, Any]:
         """Coefficients and intercept as users of this family expect them."""
         x, y = (v.reshape(-1, *self._outputs).T for v in (result.x, result.y))
         return self._shaped(*design.coefficients(x, y))
 
-    def _keep(self, result: Result, design: Design, blocks: Blocks, alphas: Alphas) -> None:
+    def _keep(self, result: Result, design: Design, alphas: Alphas) -> None:
         """Set what a fit leaves behind."""
         self.coef_, self.intercept_ = self._solution(design, result)
-        self.blocks_ = blocks
+        self.blocks_ = design.blocks
         self.alpha_ = alphas
         self.result_ = result
         self.gap_bound_ = result.gap_bound
@@ -171,19 +167,19 @@ class BlockModel(BaseEstimator, ABC):
                 f"f - f* <= tol = {self.tol:g} was not proved: {why} (see result_)", ConvergenceWarning, stacklevel=3
             )
 
-    def _shaped(self, coef: _Vector, intercept: Any) -> tuple[_Vector, Any]:
+    def _shaped(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
         """With the axes that users of this family expect."""
         return coef, float(intercept)
 
-    def _unshaped(self) -> tuple[_Vector, Any]:
+    def _unshaped(self) -> tuple[Vector, Any]:
         """The reverse, of the last fit."""
         return self.coef_, self.intercept_
 
-    def _margins(self, X: Any) -> _Vector:
-        """The linear predictor, one column a row of ``coef_`` where that has two axes."""
+    def _margins(self, X: Any) -> Vector:
+        """The linear predictor, one column per row of ``coef_`` where that has two axes."""
         check_is_fitted(self)
         matrix = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        margins: _Vector = matrix @ self.coef_.T + self.intercept_
+        margins: Vector = matrix @ self.coef_.T + self.intercept_
         return margins
 
     def __sklearn_tags__(self) -> Any:
@@ -233,9 +229,8 @@ class SingleFit(BlockModel):
         sample = self._sample(X, y, sample_weight)
         alphas = resolve_alphas(self.alpha, list(sample.blocks))
         design = self._design(sample, [name for name, alpha in alphas.items() if alpha == 0.0])
-        penalties = by_column(alphas, sample.blocks, sample.matrix.shape[1])
-        problem = self._problem(design, sample, penalties)
+        problem = self._problem(design, sample, alphas)
         start = self._start(design) if self.warm_start else None
-        result, _ = self._minimum(problem, design, sample, penalties, start)
-        self._keep(result, design, sample.blocks, alphas)
+        result, _ = self._minimum(problem, design, sample, alphas, start)
+        self._keep(result, design, alphas)
         return self

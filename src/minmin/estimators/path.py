@@ -20,7 +20,7 @@ from minmin.errors import InputError
 from minmin.estimators.design import Design
 from minmin.estimators.grid import path_order, resolve_grid
 from minmin.estimators.model import BlockModel, Sample
-from minmin.estimators.penalties import Alphas, by_column
+from minmin.estimators.penalties import Alphas
 from minmin.result import Result
 
 _Array = np.ndarray[Any, Any]
@@ -89,7 +89,7 @@ class PathFit(BlockModel):
         splits = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, groups)
         for number, (train, test) in enumerate(splits):
             part = sample.rows(train)
-            self._require_classes(part, f"the training part of split {number}")
+            self._require_classes(part.target, part.weights, f"the training part of split {number}")
             if self.scoring is None:
                 score = self._loss_of(design, sample, test)
             else:
@@ -99,22 +99,20 @@ class PathFit(BlockModel):
             raise InputError("cv yields no split; give at least one pair of training and test samples")
         self._report(alphas, runs)
         best = alphas[self.best_index_]
-        penalties = by_column(best, sample.blocks, design.n_features)
-        result, _ = self._minimum(self._problem(design, sample, penalties), design, sample, penalties, None)
-        self._keep(result, design, sample.blocks, best)
+        result, _ = self._minimum(self._problem(design, sample, best), design, sample, best, None)
+        self._keep(result, design, best)
         return self
 
     def _path(
         self, design: Design, sample: Sample, alphas: list[Alphas], order: list[int], score: _Score
     ) -> list[_Run]:
         """A fit with each of the penalties, each from where the one before ended."""
-        problem = self._problem(design, sample, np.zeros(design.n_features))
+        problem = self._problem(design, sample, alphas[0])
         runs: dict[int, _Run] = {}
         start = None
         for index in order:
-            penalties = by_column(alphas[index], sample.blocks, design.n_features)
-            problem = problem.with_penalties(*design.penalties(penalties))
-            result, problem = self._minimum(problem, design, sample, penalties, start)
+            problem = problem.with_penalties(**design.penalties(alphas[index]))
+            result, problem = self._minimum(problem, design, sample, alphas[index], start)
             start = result.x, result.y
             proved = result.success and result.certified
             runs[index] = _Run(score(result), proved, result.seconds, result.calls.get("passes", 0), result.message)
@@ -122,7 +120,7 @@ class PathFit(BlockModel):
 
     def _loss_of(self, design: Design, sample: Sample, test: Any) -> _Score:
         """Minus the mean loss of the samples held out."""
-        problem = self._problem(design.rows(test), sample.rows(test), np.zeros(design.n_features))
+        problem = self._problem(design.rows(test), sample.rows(test), dict.fromkeys(design.blocks, 0.0))
         return lambda result: -problem.fix(result.x).at(result.y).value
 
     def _scorer(self, design: Design, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:

@@ -1,4 +1,4 @@
-"""The penalty of every block, and of every column."""
+"""The penalty of every block."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from minmin.errors import InputError, as_number
-from minmin.estimators.blocks import Blocks
 
 Alphas = dict[Hashable, float]
 
 
 def resolve_alphas(alpha: Any, names: Sequence[Hashable]) -> Alphas:
-    """One penalty a block, from one for all of them, one each in the blocks' order, or a mapping by name."""
+    """One penalty per block, from one for all of them, one each in the blocks' order, or a mapping by name."""
     if hasattr(alpha, "to_dict"):  # a pandas Series, whose labels are the blocks' names unless none of them is
         labelled = alpha.to_dict()
         alpha = labelled if set(labelled) & set(names) else list(labelled.values())
@@ -43,14 +40,6 @@ def in_order(given: Mapping[Hashable, Any], names: Sequence[Hashable], parameter
         problem = f"names {unknown[0]!r}, which is no block" if unknown else f"has nothing for block {missing[0]!r}"
         raise InputError(f"{parameter} {problem}; the blocks are {_listed(names)}")
     return {name: given[name] for name in names}
-
-
-def by_column(alphas: Alphas, blocks: Blocks, n_features: int) -> np.ndarray[Any, Any]:
-    """The penalty of every column."""
-    penalties = np.empty(n_features)
-    for name, columns in blocks.items():
-        penalties[columns] = alphas[name]
-    return penalties
 
 
 def _listed(names: Iterable[Hashable]) -> str:
