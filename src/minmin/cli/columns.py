@@ -21,10 +21,10 @@ def two_blocks(table: Table, x: str | None, y: str | None) -> tuple[list[int], l
         raise InputError(f"{table.file} has {count} column{'s' * (count != 1)} beside the target; two blocks need two")
     all_columns = set(range(count))
     if x is not None:
-        in_x = described(table, x, "--x-columns")
-        in_y = all_columns - in_x if y is None else described(table, y, "--y-columns")
+        in_x = find_columns(table, x, "--x-columns")
+        in_y = all_columns - in_x if y is None else find_columns(table, y, "--y-columns")
     else:
-        in_y = _densest(table) if y is None else described(table, y, "--y-columns")
+        in_y = _densest(table) if y is None else find_columns(table, y, "--y-columns")
         in_x = all_columns - in_y
     if both := in_x & in_y:
         raise InputError(
@@ -43,7 +43,7 @@ def _densest(table: Table) -> set[int]:
     return {int(i) for i in order[: max(1, int(kept.argmin()) if not kept.all() else 1)]}
 
 
-def described(table: Table, words: str, option: str) -> set[int]:
+def find_columns(table: Table, words: str, option: str) -> set[int]:
     """The columns that a user's words mean: names and patterns of a table, numbers and ranges of a LIBSVM file."""
     found: set[int] = set()
     for word in filter(None, (word.strip() for word in words.split(","))):

@@ -11,8 +11,8 @@ import click
 import numpy as np
 
 from minmin.cli.model import compact
-from minmin.cli.output import check_place, quiet
-from minmin.cli.table import PARQUET, Table, read_columns
+from minmin.cli.output import check_place, quiet_option
+from minmin.cli.table import PARQUET, Table, read_table
 from minmin.errors import InputError, near_names
 from minmin.files import write_atomically
 
@@ -31,7 +31,7 @@ _SHOWN = 5
     help="Write to this file, Parquet where its name says so, else CSV; without it, CSV is printed.",
 )
 @click.option("--proba", is_flag=True, help="The probability of every class instead of the likeliest class.")
-@quiet
+@quiet_option
 def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: bool) -> int:
     """Predict every row of DATA with a MODEL that 'minmin fit --save' wrote.
 
@@ -43,13 +43,13 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
       minmin predict model.skops tomorrow.csv
       minmin predict model.skops tomorrow.parquet --proba --output probabilities.parquet
     """
-    from minmin.cli.saved import loaded
+    from minmin.cli.saved import load
 
     if output is not None:
         check_place(output, "--output")
         if output.resolve() in (file.resolve(), data.resolve()):
             raise InputError(f"--output {output} is a file that is read; give another name")
-    model = loaded(file)
+    model = load(file)
     if proba and not hasattr(model, "predict_proba"):
         raise InputError(f"--proba: {file} holds a {type(model).__name__}, which has no classes; leave --proba out")
     matrix = compact(_columns_of(model, file, data))
@@ -69,7 +69,7 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
 def _columns_of(model: Any, file: Path, data: Path) -> Any:
     """The model's columns of the data, in its order."""
     names = getattr(model, "feature_names_in_", None)
-    table = read_columns(data, getattr(model, "first_index_", None))
+    table = read_table(data, getattr(model, "first_index_", None))
     if table.numbered and names is not None:
         raise InputError(f"{data} is read as LIBSVM, but {file} was fitted to a table and knows columns by name")
     if not table.numbered and names is None:
