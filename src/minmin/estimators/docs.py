@@ -71,7 +71,7 @@ feature_names_in_ : array of shape (n_features_in_,)
     Where X is a frame with names."""
 
 _NEEDS = {"classes_": "class_weight", "cv_results_": "cv", "best_index_, best_score_": "cv"}
-"""The parameter without which a model lacks an attribute."""
+"""The parameters that bring attributes which not all models have."""
 
 
 def documented(
@@ -98,27 +98,19 @@ def documented(
     texts = {"scale": scale, "coef": coef, "intercept": intercept, "folds": folds}
 
     def complete(cls: _Class) -> _Class:
-        if cls.__doc__ is None:  # as under python -OO
-            return cls
         taken = inspect.signature(cls).parameters
-        known = _entries(_PARAMETERS.format(**texts))
-        attributes = _entries(_ATTRIBUTES.format(**texts))
-        summary, heading, examples = inspect.cleandoc(cls.__doc__).partition("\n\nExamples\n")
-        sections = [
-            f"{summary}\n\n{objective}",
-            *([_PATH] if "alphas" in taken else []),
-            "\n".join(["Parameters", "----------", *(known[name] for name in taken)]),
-            "\n".join(
-                ["Attributes", "----------"]
-                + [text for name, text in attributes.items() if _NEEDS.get(name, "blocks") in taken]
-            ),
-        ]
-        cls.__doc__ = "\n\n".join(sections) + heading + examples
+        summary, heading, examples = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples\n")
+        parts = [f"{summary}\n\n{objective}", *([_PATH] if "alphas" in taken else [])]
+        for title, section in (("Parameters", _PARAMETERS), ("Attributes", _ATTRIBUTES)):
+            entries = re.split(r"\n(?=\S)", section.format(**texts))
+            chosen = [entry for entry in entries if _needed(entry.partition(" : ")[0]) in taken]
+            parts.append("\n".join([title, "-" * len(title), *chosen]))
+        cls.__doc__ = "\n\n".join(parts) + heading + examples
         return cls
 
     return complete
 
 
-def _entries(section: str) -> dict[str, str]:
-    """The entries of a section by what stands before their colons."""
-    return {entry.partition(" : ")[0]: entry for entry in re.split(r"\n(?=\S)", section)}
+def _needed(name: str) -> str:
+    """The parameter without which a model lacks a parameter or an attribute."""
+    return _NEEDS.get(name, "blocks") if name.endswith("_") else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,11 @@ _documented = documented(
 )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Logistic(ClassifierMixin, BlockModel):
     """Classes of any type, told apart by the logistic or, for more than two, the softmax loss."""
+
+    class_weight: Any = None
 
     _why_unbounded = (
         "columns without a penalty tell the classes apart without error (separable data); give every block an alpha "
@@ -112,6 +116,7 @@ class Logistic(ClassifierMixin, BlockModel):
 
 
 @_documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockLogisticRegression(Logistic, SingleFit):
     """Logistic regression with a penalty per block of columns, and a proof of how far from the minimum it is.
 
@@ -126,33 +131,9 @@ class BlockLogisticRegression(Logistic, SingleFit):
     (1, 119)
     """
 
-    def __init__(
-        self,
-        blocks: Any = None,
-        *,
-        alpha: Any = 1e-3,
-        cheap: Any = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ):
-        super().__init__(
-            blocks,
-            alpha=alpha,
-            cheap=cheap,
-            fit_intercept=fit_intercept,
-            tol=tol,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
-
 
 @_documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockLogisticRegressionCV(Logistic, PathFit):
     """Logistic regression with a penalty per block of columns, chosen by cross-validation.
 
@@ -166,30 +147,3 @@ class BlockLogisticRegressionCV(Logistic, PathFit):
     >>> sorted(model.alpha_)
     ['few', 'many']
     """
-
-    def __init__(
-        self,
-        blocks: Any = None,
-        *,
-        alphas: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        cheap: Any = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_seconds: float | None = None,
-        verbose: bool = False,
-    ):
-        super().__init__(
-            blocks,
-            alphas=alphas,
-            cv=cv,
-            scoring=scoring,
-            cheap=cheap,
-            fit_intercept=fit_intercept,
-            tol=tol,
-            max_seconds=max_seconds,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight

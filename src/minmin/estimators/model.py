@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -42,11 +43,20 @@ class Sample(NamedTuple):
         return Sample(None, self.target[chosen], weights, self.blocks)
 
 
+@dataclass(eq=False, repr=False)
 class BlockModel(BaseEstimator, ABC):
     """A linear model with a penalty per block; a family says what the target is and what to predict.
 
     Shapes: n samples, d features; ``coef_`` is (d,) for a regression, (1, d) for two classes, (k, d) for k > 2.
     """
+
+    blocks: Any = None
+    _: KW_ONLY
+    cheap: Any = None
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_seconds: float | None = None
+    verbose: bool = False
 
     _why_unbounded = "it is unbounded below; give every block an alpha above 0"
     _numeric_target = True
@@ -188,29 +198,12 @@ class BlockModel(BaseEstimator, ABC):
         return tags
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SingleFit(BlockModel):
     """A model whose penalties are given."""
 
-    def __init__(
-        self,
-        blocks: Any = None,
-        *,
-        alpha: Any = 1e-3,
-        cheap: Any = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ):
-        self.blocks = blocks
-        self.alpha = alpha
-        self.cheap = cheap
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.verbose = verbose
+    alpha: Any = 1e-3
+    warm_start: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimise the penalised loss.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,31 +38,13 @@ class _Run(NamedTuple):
     message: str
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PathFit(BlockModel):
     """A model whose penalties are chosen from a grid."""
 
-    def __init__(
-        self,
-        blocks: Any = None,
-        *,
-        alphas: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        cheap: Any = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_seconds: float | None = None,
-        verbose: bool = False,
-    ):
-        self.blocks = blocks
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.cheap = cheap
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_seconds = max_seconds
-        self.verbose = verbose
+    alphas: Any = None
+    cv: Any = None
+    scoring: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose the penalties by cross-validation, then fit all samples with them.

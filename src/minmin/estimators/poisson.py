@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ class Poisson(RegressorMixin, BlockModel):
 
 
 @_documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockPoissonRegressor(Poisson, SingleFit):
     """Poisson regression with a penalty per block of columns, and a proof of how far from the minimum it is.
 
@@ -76,6 +78,7 @@ class BlockPoissonRegressor(Poisson, SingleFit):
 
 
 @_documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockPoissonRegressorCV(Poisson, PathFit):
     """Poisson regression with a penalty per block of columns, chosen by cross-validation.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ class Gaussian(RegressorMixin, BlockModel):
 
 
 @_documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockRidge(Gaussian, SingleFit):
     """Least squares with a penalty per block of columns, and a proof of how far from the minimum it is.
 
@@ -63,6 +65,7 @@ class BlockRidge(Gaussian, SingleFit):
 
 
 @_documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockRidgeCV(Gaussian, PathFit):
     """Least squares with a penalty per block of columns, chosen by cross-validation.
 
