@@ -1,4 +1,4 @@
-"""The memory of a report's folder: one line for every finished run, so that a second start goes on from there."""
+"""The memory of a report's folder: one line for every finished run, so that a second start resumes."""
 
 from __future__ import annotations
 
@@ -41,12 +41,7 @@ class Journal:
         self.path = folder / _NAME
         self.experiments: set[str] = set()
         self.outcomes: dict[Task, Outcome] = {}
-        header = {
-            "minmin report": 1,
-            "code": code_digest(),
-            "seeds": seeds,
-            "tol": tol,
-        }
+        header = {"minmin report": 1, "code": code_digest(), "seeds": seeds, "tol": tol}
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
