@@ -15,12 +15,9 @@ from minmin.errors import InputError, near_names
 
 _CSV = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
-
-
 _MOST_COLUMNS = 100_000_000
 _LARGEST = 1e150
 """Numbers above this have squares that overflow."""
-
 
 _Vector = np.ndarray[Any, Any]
 
@@ -41,12 +38,8 @@ class Table(ABC):
         """The numbers to predict, which are then no column of the table."""
 
     @abstractmethod
-    def entries(self) -> _Vector:
-        """How many entries of every column are not zero."""
-
-    @abstractmethod
     def matrix(self, columns: Sequence[int]) -> Any:
-        """Some columns as a matrix."""
+        """Some columns as a CSR matrix."""
 
 
 def read_table(file: Path, first_index: int | None = None) -> Table:
@@ -72,9 +65,6 @@ class _Libsvm(Table):
             raise InputError(f"--target {name}: {self.file} is read as LIBSVM, where the target begins every line")
         return self._labels
 
-    def entries(self) -> _Vector:
-        return np.bincount(self._matrix.indices, minlength=len(self.names))
-
     def matrix(self, columns: Sequence[int]) -> Any:
         return self._matrix[:, columns]
 
@@ -99,9 +89,6 @@ class _Frame(Table):
             raise InputError(f"--target {name}: {self.file} has no such column; {near_names(name, self.names)}")
         self.names = [other for other in self.names if other != name]
         return self._numbers(name)
-
-    def entries(self) -> _Vector:
-        return np.array([np.count_nonzero(self._numbers(name)) for name in self.names])
 
     def matrix(self, columns: Sequence[int]) -> Any:
         return scipy.sparse.csr_array(np.column_stack([self._numbers(self.names[i]) for i in columns]))

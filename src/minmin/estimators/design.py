@@ -107,20 +107,20 @@ def split_design(
         The number of coefficients that a column has.
     """
     if cheap is None:
-        in_y = _paying_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
+        in_y = _choose_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
     else:
         in_y = np.zeros(matrix.shape[1], dtype=bool)
-        for name in _named_blocks(cheap, blocks):
+        for name in _check_names(cheap, blocks):
             in_y[blocks[name]] = True
     x_columns, y_columns = np.flatnonzero(~in_y), np.flatnonzero(in_y)
-    X = _taken(matrix, x_columns)
+    X = _take(matrix, x_columns)
     if X.shape[1] == 0:
         X = scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
     Y = _cheap_part(matrix, y_columns, fit_intercept)
     return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
-def _named_blocks(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
+def _check_names(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
     names = [cheap] if isinstance(cheap, str) or not isinstance(cheap, Collection) else list(cheap)
     for name in names:
         if name not in blocks:
@@ -128,7 +128,7 @@ def _named_blocks(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
     return names
 
 
-def _paying_columns(
+def _choose_columns(
     matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Whole blocks, smallest first; or, if none pays, full columns.
@@ -162,7 +162,7 @@ def _cheap_part(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
     rows, width = matrix.shape[0], len(columns) + int(fit_intercept)
     if width == 0:
         return np.zeros((rows, 1), dtype=matrix.dtype)
-    part = _taken(matrix, columns)
+    part = _take(matrix, columns)
     if scipy.sparse.issparse(part) and part.nnz + rows < _SPARSE_BELOW * rows * width:
         ones = [scipy.sparse.csr_array(np.ones((rows, 1), dtype=matrix.dtype))] if fit_intercept else []
         return scipy.sparse.hstack([part, *ones], format="csr")
@@ -175,7 +175,7 @@ def _cheap_part(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
     return whole
 
 
-def _taken(matrix: Any, columns: Columns) -> Any:
+def _take(matrix: Any, columns: Columns) -> Any:
     """Those columns; all of them, and neighbours in a dense array, without a copy."""
     if len(columns) == matrix.shape[1]:
         return matrix

@@ -84,16 +84,7 @@ def documented(
 ) -> Callable[[_Class], _Class]:
     """Complete the docstring of a model, which has a first line and examples of its own.
 
-    Parameters
-    ----------
-    objective : str
-        What is minimised.
-    scale : str
-        How alpha compares with scikit-learn's.
-    coef, intercept : str
-        Types and shapes.
-    folds : str
-        The default of cv.
+    ``scale`` compares alpha with scikit-learn's, ``folds`` is the default of cv, ``coef`` and ``intercept`` are types.
     """
     texts = {"scale": scale, "coef": coef, "intercept": intercept, "folds": folds}
 

@@ -73,10 +73,10 @@ class Logistic(ClassifierMixin, BlockModel):
                 "so that every part has it"
             )
 
-    def _shaped(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
+    def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
         return np.atleast_2d(coef), np.atleast_1d(intercept)
 
-    def _unshaped(self) -> tuple[Vector, Any]:
+    def _unshape(self) -> tuple[Vector, Any]:
         return (self.coef_, self.intercept_) if len(self.coef_) > 1 else (self.coef_[0], self.intercept_[0])
 
     def decision_function(self, X: Any) -> Vector:

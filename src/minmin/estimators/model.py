@@ -151,7 +151,7 @@ class BlockModel(BaseEstimator, ABC):
         """The last fit's coefficients, where there are some of the same shape."""
         if not hasattr(self, "coef_"):
             return None
-        coef, intercept = self._unshaped()
+        coef, intercept = self._unshape()
         if coef.shape != (*self._outputs, design.n_features):
             return None
         x, y = design.split(coef, intercept)
@@ -160,7 +160,7 @@ class BlockModel(BaseEstimator, ABC):
     def _solution(self, design: Design, result: Result) -> tuple[Vector, Any]:
         """Coefficients and intercept as users of this family expect them."""
         x, y = (v.reshape(-1, *self._outputs).T for v in (result.x, result.y))
-        return self._shaped(*design.coefficients(x, y))
+        return self._shape(*design.coefficients(x, y))
 
     def _keep(self, result: Result, design: Design, alphas: Alphas) -> None:
         """Set what a fit leaves behind."""
@@ -177,11 +177,11 @@ class BlockModel(BaseEstimator, ABC):
                 f"f - f* <= tol = {self.tol:g} was not proved: {why} (see result_)", ConvergenceWarning, stacklevel=3
             )
 
-    def _shaped(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
+    def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
         """With the axes that users of this family expect."""
         return coef, float(intercept)
 
-    def _unshaped(self) -> tuple[Vector, Any]:
+    def _unshape(self) -> tuple[Vector, Any]:
         """The reverse, of the last fit."""
         return self.coef_, self.intercept_
 

@@ -35,10 +35,10 @@ class Gaussian(RegressorMixin, BlockModel):
         self._target_shift = mean if np.isfinite(mean) else 0.0
         return y - self._target_shift, weights
 
-    def _shaped(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
+    def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
         return coef, float(intercept) + self._target_shift
 
-    def _unshaped(self) -> tuple[Vector, Any]:
+    def _unshape(self) -> tuple[Vector, Any]:
         return self.coef_, self.intercept_ - self._target_shift
 
     def predict(self, X: Any) -> Vector:

@@ -93,7 +93,7 @@ def _of_races(summary: Summary, groups: list[str]) -> list[Claim]:
         return _calls(summary, setting, bam, "grad_y") / float(np.median(others(setting, "grad_y")))
 
     def costs(setting: str, bam: str) -> float:
-        return cost(setting, bam) / min(cost(setting, m) for m in CENTRAL if CONTESTANTS[m].family in _OTHERS)
+        return cost(setting, bam) / min(cost(setting, m) for m in CENTRAL if CONTESTANTS[m].method in _OTHERS)
 
     def claim(text: str, rule: str, ratio: _Ratio, bound: float, unit: str, methods: Sequence[str] = _BAMS) -> Claim:
         rows = []

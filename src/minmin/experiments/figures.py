@@ -56,7 +56,7 @@ def _race_figure(summary: Summary, group: str) -> Figure:
 
 
 def _federated_figure(summary: Summary) -> Figure:
-    """Rounds and bytes; of every family only the best of its grid."""
+    """Rounds and bytes; of every method only the best of its grid."""
     settings = [*summary.group("clients"), *summary.group("squares")]
     titles = {setting: f"{GROUPS[setting.group].split(',')[0]}\n{setting.label}" for setting in settings}
     kinds = {"grad_x": "rounds", "kilobytes": "kilobytes sent, both ways, all clients"}

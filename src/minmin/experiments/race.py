@@ -122,7 +122,7 @@ def _run_federated(problem: Problem, contestant: Contestant, finish: _Finish) ->
     assert isinstance(problem, Sum)
     clients = [Client(term, weight) for term, weight in zip(problem.terms, problem.weights, strict=True)]
 
-    ours = contestant.family in ("bam", "reduced-lbfgs")
+    ours = contestant.method in ("bam", "reduced-lbfgs")
     rounds = _MOST_ROUNDS if ours else _MOST_ROUNDS_OF_BASELINES
     result: Result | None
     try:

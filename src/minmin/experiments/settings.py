@@ -87,7 +87,7 @@ def description(group: str) -> str:
     return {
         "clients": f"{data_name()}, sorted by a random feature and cut into clients: x is the first 100 columns, y_i "
         "the other 23 and an intercept; α_x = 1e-3, α_y = 1e-4. A call of ∇ₓ is a round of communication.",
-        "squares": "Least squares, d_x = 100, d_y = 50, 100 rows a client, α = 1e-3 in both blocks; three instances.",
+        "squares": "Least squares, d_x = 100, d_y = 50, 100 rows per client, α = 1e-3 in both blocks; three instances.",
         "diagonal": "As in the paper: eigenvalues of each block drawn uniformly between μ and L, and blocks that do "
         "not interact. μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10. Since μ_x = μ_y, rescaled is the same as plain.",
         "coupled": "The same constants, exactly valid, for blocks that do interact. Rescaled is the same as plain.",

@@ -1,4 +1,4 @@
-"""How contestants are drawn in every picture: a colour for each family, dashes for its variants."""
+"""How contestants are drawn in every picture: a colour for each method, dashes for its variants."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Style(NamedTuple):
 
 def style(method: str) -> Style:
     own = CONTESTANTS[method]
-    relatives = (c.key for c in CONTESTANTS.values() if (c.family, c.federated) == (own.family, own.federated))
+    relatives = (c.key for c in CONTESTANTS.values() if (c.method, c.federated) == (own.method, own.federated))
     dashed = method != next(relatives)
-    width = 2.4 if own.family in ("bam", "reduced-lbfgs") and not dashed else 1.6
-    return Style(own.label, _COLOURS[own.family], dashed, width)
+    width = 2.4 if own.method in ("bam", "reduced-lbfgs") and not dashed else 1.6
+    return Style(own.label, _COLOURS[own.method], dashed, width)

@@ -94,11 +94,11 @@ def best_of_grid(summary: Summary, setting: Setting) -> list[str]:
         reached = int(np.isfinite(medians).sum())
         return -reached, float(medians[reached - 1]) if reached else math.inf
 
-    families: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for method in setting.methods:
         contestant = CONTESTANTS[method]
-        families.setdefault(contestant.family if "step_size" in contestant.options else method, []).append(method)
-    return [min(methods, key=merit) for methods in families.values()]
+        alike.setdefault(contestant.method if "step_size" in contestant.options else method, []).append(method)
+    return [min(methods, key=merit) for methods in alike.values()]
 
 
 def spread(values: np.ndarray[Any, Any]) -> Spread:
