@@ -74,7 +74,7 @@ _NEEDS = {"classes_": "class_weight", "cv_results_": "cv", "best_index_, best_sc
 """The parameters that bring attributes which not all models have."""
 
 
-def documented(
+def document(
     objective: str,
     *,
     scale: str,
@@ -94,7 +94,7 @@ def documented(
         parts = [f"{summary}\n\n{objective}", *([_PATH] if "alphas" in taken else [])]
         for title, section in (("Parameters", _PARAMETERS), ("Attributes", _ATTRIBUTES)):
             entries = re.split(r"\n(?=\S)", section.format(**texts))
-            chosen = [entry for entry in entries if _needed(entry.partition(" : ")[0]) in taken]
+            chosen = [entry for entry in entries if _requirement(entry.partition(" : ")[0]) in taken]
             parts.append("\n".join([title, "-" * len(title), *chosen]))
         cls.__doc__ = "\n\n".join(parts) + heading + examples
         return cls
@@ -102,6 +102,6 @@ def documented(
     return complete
 
 
-def _needed(name: str) -> str:
+def _requirement(name: str) -> str:
     """The parameter without which a model lacks a parameter or an attribute."""
     return _NEEDS.get(name, "blocks") if name.endswith("_") else name

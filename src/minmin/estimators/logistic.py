@@ -13,13 +13,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from minmin.errors import InputError
-from minmin.estimators.docs import documented
+from minmin.estimators.docs import document
 from minmin.estimators.model import BlockModel, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Loss
 from minmin.problems.linear.softmax import SoftmaxLoss
 
-_documented = documented(
+_document = document(
     "Minimises the weighted mean of log(1 + exp(-margin)), for more than two classes of the softmax loss, plus\n"
     "Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not penalised.",
     scale="scikit-learn's C is 1/(n·alpha) for n samples.",
@@ -115,7 +115,7 @@ class Logistic(ClassifierMixin, BlockModel):
         return of_several(margins, axis=1)
 
 
-@_documented
+@_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockLogisticRegression(Logistic, SingleFit):
     """Logistic regression with a penalty per block of columns, and a proof of how far from the minimum it is.
@@ -132,7 +132,7 @@ class BlockLogisticRegression(Logistic, SingleFit):
     """
 
 
-@_documented
+@_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockLogisticRegressionCV(Logistic, PathFit):
     """Logistic regression with a penalty per block of columns, chosen by cross-validation.

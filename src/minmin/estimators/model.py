@@ -27,20 +27,20 @@ from minmin.result import Result
 from minmin.solve import minimize
 
 Vector = np.ndarray[Any, Any]
+_Start = tuple[Vector, Vector] | None
 
 
 class Sample(NamedTuple):
-    """Checked data: the matrix, the target as the loss wants it, the weights, and the columns of every block."""
+    """Checked data: the design, the target as the loss wants it, and the weights."""
 
-    matrix: Any
+    design: Design
     target: Vector
     weights: Vector | None
-    blocks: Blocks
 
     def rows(self, chosen: Any) -> Sample:
-        """Some of the samples, without the matrix."""
+        """Some of the samples."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Sample(None, self.target[chosen], weights, self.blocks)
+        return Sample(self.design.rows(chosen), self.target[chosen], weights)
 
 
 @dataclass(eq=False, repr=False)
@@ -75,8 +75,8 @@ class BlockModel(BaseEstimator, ABC):
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
         """The target as the loss wants it, and the weights with those of the classes."""
 
-    def _sample(self, X: Any, y: Any, sample_weight: Any) -> Sample:
-        """Everything of the user's, checked."""
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Vector, Vector | None, Blocks]:
+        """The matrix, the target as the loss wants it, the weights, and the columns of every block."""
         self._check_parameters()
         matrix, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=self._numeric_target
@@ -88,32 +88,26 @@ class BlockModel(BaseEstimator, ABC):
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
         target, weights = self._check_target(y, weights)
         names = getattr(self, "feature_names_in_", None)
-        blocks = resolve_blocks(self.blocks, X, matrix.shape[1], names)
-        return Sample(matrix, target, weights, blocks)
+        return matrix, target, weights, resolve_blocks(self.blocks, X, matrix.shape[1], names)
 
     def _check_parameters(self) -> None:
         check_scalar(self.tol, "tol", Real, min_val=0.0, include_boundaries="neither")
         if self.max_seconds is not None:
             check_scalar(self.max_seconds, "max_seconds", Real, min_val=0.0, include_boundaries="neither")
 
-    def _design(self, sample: Sample, unpenalised: Collection[Hashable]) -> Design:
+    def _design(self, matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable]) -> Design:
         outputs = self._outputs[0] if self._outputs else 1
-        return split_design(sample.matrix, sample.blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
+        return split_design(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         """Raise where some class has no sample; there are none in a regression."""
 
-    def _problem(self, design: Design, sample: Sample, alphas: Alphas) -> LinearModel:
-        penalties = design.penalties(alphas)
+    def _problem(self, sample: Sample, alphas: Alphas) -> LinearModel:
+        design, penalties = sample.design, sample.design.penalties(alphas)
         return LinearModel(design.X, design.Y, self._loss, sample.target, **penalties, sample_weight=sample.weights)
 
-    def _minimum(
-        self,
-        problem: LinearModel,
-        design: Design,
-        sample: Sample,
-        alphas: Alphas,
-        start: tuple[Vector, Vector] | None,
+    def _minimise(
+        self, problem: LinearModel, sample: Sample, alphas: Alphas, start: _Start
     ) -> tuple[Result, LinearModel]:
         """The answer in the data's precision, or, where single precision does not reach tol, in double precision.
 
@@ -123,11 +117,11 @@ class BlockModel(BaseEstimator, ABC):
         result = self._run(problem, start, self.max_seconds)
         if result.status == "stalled" and result.x.dtype == np.float32:
             left = None if self.max_seconds is None else max(self.max_seconds - result.seconds, 0.0)
-            problem = self._problem(design.in_double(), sample, alphas)
+            problem = self._problem(sample._replace(design=sample.design.in_double()), alphas)
             result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)), left)
         return result, problem
 
-    def _run(self, problem: LinearModel, start: tuple[Vector, Vector] | None, max_seconds: float | None) -> Result:
+    def _run(self, problem: LinearModel, start: _Start, max_seconds: float | None) -> Result:
         x0, y0 = start or (None, None)
         try:
             result = minimize(
@@ -147,7 +141,7 @@ class BlockModel(BaseEstimator, ABC):
             raise KeyboardInterrupt
         return result
 
-    def _start(self, design: Design) -> tuple[Vector, Vector] | None:
+    def _start(self, design: Design) -> _Start:
         """The last fit's coefficients, where there are some of the same shape."""
         if not hasattr(self, "coef_"):
             return None
@@ -219,11 +213,11 @@ class SingleFit(BlockModel):
         -------
         self
         """
-        sample = self._sample(X, y, sample_weight)
-        alphas = resolve_alphas(self.alpha, list(sample.blocks))
-        design = self._design(sample, [name for name, alpha in alphas.items() if alpha == 0.0])
-        problem = self._problem(design, sample, alphas)
+        matrix, target, weights, blocks = self._check_data(X, y, sample_weight)
+        alphas = resolve_alphas(self.alpha, list(blocks))
+        design = self._design(matrix, blocks, [name for name, alpha in alphas.items() if alpha == 0.0])
+        sample = Sample(design, target, weights)
         start = self._start(design) if self.warm_start else None
-        result, _ = self._minimum(problem, design, sample, alphas, start)
+        result, _ = self._minimise(self._problem(sample, alphas), sample, alphas, start)
         self._keep(result, design, alphas)
         return self

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from minmin.estimators.docs import documented
+from minmin.estimators.docs import document
 from minmin.estimators.model import BlockModel, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES
 
-_documented = documented(
+_document = document(
     "Minimises the weighted mean of exp(margin) - y·margin plus Σ_b alpha_b/2 |w_b|² over the blocks b; the expected\n"
     "count is exp(margin). The intercept is not penalised.",
     scale="scikit-learn's PoissonRegressor has the same scale.",
@@ -60,7 +60,7 @@ class Poisson(RegressorMixin, BlockModel):
         return tags
 
 
-@_documented
+@_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockPoissonRegressor(Poisson, SingleFit):
     """Poisson regression with a penalty per block of columns, and a proof of how far from the minimum it is.
@@ -77,7 +77,7 @@ class BlockPoissonRegressor(Poisson, SingleFit):
     """
 
 
-@_documented
+@_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockPoissonRegressorCV(Poisson, PathFit):
     """Poisson regression with a penalty per block of columns, chosen by cross-validation.

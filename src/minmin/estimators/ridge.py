@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from minmin.estimators.docs import documented
+from minmin.estimators.docs import document
 from minmin.estimators.model import BlockModel, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES
 
-_documented = documented(
+_document = document(
     "Minimises the weighted mean of ½(margin - y)² plus Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not\n"
     "penalised.",
     scale="scikit-learn's is n times this for n samples.",
@@ -46,7 +46,7 @@ class Gaussian(RegressorMixin, BlockModel):
         return self._margins(X)
 
 
-@_documented
+@_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockRidge(Gaussian, SingleFit):
     """Least squares with a penalty per block of columns, and a proof of how far from the minimum it is.
@@ -64,7 +64,7 @@ class BlockRidge(Gaussian, SingleFit):
     """
 
 
-@_documented
+@_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockRidgeCV(Gaussian, PathFit):
     """Least squares with a penalty per block of columns, chosen by cross-validation.

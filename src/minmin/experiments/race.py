@@ -121,7 +121,6 @@ def _run_federated(problem: Problem, contestant: Contestant, finish: _Finish) ->
     """Every term of a Sum at a client of its own; rounds are calls of ∇ₓ."""
     assert isinstance(problem, Sum)
     clients = [Client(term, weight) for term, weight in zip(problem.terms, problem.weights, strict=True)]
-
     ours = contestant.method in ("bam", "reduced-lbfgs")
     rounds = _MOST_ROUNDS if ours else _MOST_ROUNDS_OF_BASELINES
     result: Result | None
