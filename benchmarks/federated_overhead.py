@@ -114,10 +114,10 @@ def measure(kind: type[Rows | Callables], d_y: int, method: str, **options: Any)
 def main() -> None:
     print_machine()
     measure(Rows, 5, "bam")
-    measure(Rows, 5, "reduced-lbfgs", looseness=1e-3)
+    measure(Rows, 5, "reduced-lbfgs", inner_tolerance_ratio=1e-3)
     measure(Callables, D_X, "bam")
     measure(Callables, 5, "bam")
-    measure(Callables, 5, "reduced-lbfgs", looseness=1e-3)
+    measure(Callables, 5, "reduced-lbfgs", inner_tolerance_ratio=1e-3)
 
 
 if __name__ == "__main__":

@@ -145,7 +145,8 @@ class Result:
         Time of the run; values for the history not counted.
     calls : dict
         How often each oracle was asked: "grad_x", "grad_y", "value" (by the method), "hess_yy", "hess_product"; for a
-        GLM "passes", the products with X or Xᵀ (or X∘X, for a diagonal), and "passes_y", those with Y or Yᵀ. "monitor"
+        GLM "passes", the products with X or Xᵀ (or X∘X, for a diagonal), and "passes_y", those with Y or Yᵀ. "row_norms" and its
+        like stand for products that are made once per run, for bounds; the passes they take are counted too. "monitor"
         counts the values computed for the history, target, callback and progress alone.
     history : History
     """

@@ -190,7 +190,7 @@ def test_every_estimator_that_python_saves_can_predict(call, csv, table, tmp_pat
     path = tmp_path / "model.skops"
     frame = table.select([*WORDS, "age", "price"]).to_pandas()
     fitted = getattr(estimators, name)(["word_*"]).fit(frame, table["clicked"].to_pandas())
-    path.write_bytes(saved.dumped(fitted))
+    path.write_bytes(saved.dump(fitted))
     code, out, _ = call("predict", path, csv)
     assert code == 0
     assert predictions(out)["prediction"] == pytest.approx(fitted.predict(frame), abs=1e-12)
@@ -219,17 +219,17 @@ def test_data_without_a_minimum(call, tmp_path):
 
 WRONG_FITS = [
     (["--block", "words=wrod_*:1"], "--block words wrod_*: "),
-    (["--block", "a=age:1", "--block", "b=a*,price:1"], "--block b: column 'age' is in --block a, too"),
-    (["--block", "a=age:1", "--ignore", "age"], "--block a: column 'age' is in --ignore, too"),
-    (["--block", "a=age:1", "--block", "a=price:1"], "--block a is given twice"),
-    (["--block", "rest=age:1"], "--block rest: that is the name of the columns in no block"),
-    (["--block", "a=age:-1"], "alpha = -1 must be finite and not negative"),
-    (["--block", "a=age:inf"], "alpha = inf must be finite"),
-    (["--block", "a=age:much"], "alpha = 'much' is not a number"),
+    (["--block", "a=age:1", "--block", "b=a*,price:1"], "column 'age' is in block 'a' and in block 'b'"),
+    (["--block", "a=age:1", "--ignore", "age"], "column 'age' is in block 'a' and in block '--ignore'"),
+    (["--block", "a=age:1", "--block", "a=price:1"], "'a' is given twice"),
+    (["--block", "rest=age:1"], "9 columns are in no block; they would form one called 'rest', but that name is taken"),
+    (["--block", "a=age:-1"], "alpha of block 'a' = -1.0 must be finite and not negative"),
+    (["--block", "a=age:inf"], "alpha of block 'a' = inf must be finite"),
+    (["--block", "a=age:much"], "'much' is not a valid float"),
     (["--block", "a=age"], "'a=age' is not NAME=COLUMNS:ALPHA"),
     (["--block", "age:1"], "'age:1' is not NAME=COLUMNS:ALPHA"),
     (["--block", "a=:1"], "'a=:1' is not NAME=COLUMNS:ALPHA"),
-    (["--alpha", "nan"], "alpha = nan must be finite"),
+    (["--alpha", "nan"], "alpha of block 'all' = nan must be finite"),
     (["--tol", "0"], "--tol"),
     (["--ignore", "*"], "no column of"),
     (["--loss", "hinge"], "hinge"),

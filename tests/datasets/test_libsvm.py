@@ -25,11 +25,13 @@ def write(tmp_path):
     return written
 
 
-@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
-def test_plain_gzip_and_bzip2_by_content_not_name(write, compress):
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_plain_and_compressed_by_content_not_name(write, compress):
     text = lzma.decompress(files("minmin.datasets").joinpath("a1a.svm.xz").read_bytes())
     X, labels = load_libsvm(write(compress(text)))
     expected, expected_labels = load_a1a()
+    assert text.startswith(b"-1 3:1 11:1 14:1 19:1 ")
+    assert expected[[0]].indices[:4].tolist() == [2, 10, 13, 18]
     assert (labels == expected_labels).all()
     assert abs(X - expected).nnz == 0
     assert X.shape == expected.shape
@@ -103,6 +105,8 @@ def test_files_that_cannot_be_read(write, tmp_path):
         (write(""), "no rows"),
         (write("# only\n\n", "comment"), "no rows"),
         (write(compressed[:-20], "cut"), "cut off"),
+        (write(lzma.compress(b"1 1:1\n" * 1000)[:-20], "cut.xz"), "cut off"),
+        (write(lzma.compress(b"1 1:1\n" * 1000)[:15] + b"\xff" * 50, "damaged.xz"), "cannot read"),
         (write(compressed[:15] + b"\xff" * 10 + compressed[25:], "damaged"), "cannot read"),
     ]:
         with pytest.raises(minmin.InputError, match=words):

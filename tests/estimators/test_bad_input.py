@@ -101,7 +101,7 @@ def test_no_minimum():
 @pytest.mark.parametrize(
     ("alphas", "words"),
     [
-        (0, "at least one value a block"),
+        (0, "at least one value per block"),
         ([], "alphas is empty"),
         ({"a": [1.0]}, "alphas has nothing for block 'rest'"),
         ({"a": [], "rest": [1.0]}, "alphas has no value for block 'a'"),

@@ -1,4 +1,4 @@
-"""Splitting columns into the dear and the cheap block changes nothing but who solves for what."""
+"""Splitting columns into the expensive and the cheap block changes nothing but who solves for what."""
 
 import numpy as np
 import pytest
@@ -44,9 +44,12 @@ def test_margins_and_coefficients_survive_the_split(case):
 
 @given(designs())
 def test_penalties_follow_their_columns_and_spare_the_intercept(case):
-    matrix, _, _, design, rng = case
-    by_column = rng.random(matrix.shape[1])
-    alpha_x, alpha_y = design.penalties(by_column)
+    matrix, blocks, _, design, rng = case
+    alphas = {name: rng.random() for name in blocks}
+    by_column = np.empty(matrix.shape[1])
+    for name, columns in blocks.items():
+        by_column[columns] = alphas[name]
+    alpha_x, alpha_y = design.penalties(alphas).values()
     if len(design.x_columns):
         np.testing.assert_array_equal(np.broadcast_to(alpha_x, len(design.x_columns)), by_column[design.x_columns])
     alpha_y = np.broadcast_to(alpha_y, design.Y.shape[1])

@@ -2,6 +2,8 @@
 
 import doctest
 import importlib
+import inspect
+import re
 import subprocess
 import sys
 
@@ -109,3 +111,15 @@ def test_examples_in_docstrings(module):
     outcome = doctest.testmod(importlib.import_module(f"minmin.estimators.{module}"))
     assert outcome.attempted > 0
     assert outcome.failed == 0
+
+
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_docstrings_describe_every_parameter_and_every_attribute_of_a_fit(name):
+    sample = case("poisson")
+    model = getattr(estimators, name)().fit(pandas.DataFrame(sample.X).add_prefix("c"), sample.y > 1)
+    described, attributes = inspect.getdoc(model).split("\nAttributes\n")
+    entries = [line.partition(" : ")[0] for line in described.splitlines() if " : " in line and line[0] != " "]
+    assert sorted(entries) == sorted(inspect.signature(type(model)).parameters)
+    fitted = [attribute for attribute in vars(model) if attribute.endswith("_")]
+    assert [attribute for attribute in fitted if attribute not in re.findall(r"\w+_\b", attributes)] == []
+    assert "{" not in described

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from minmin.experiments.claims import claims, judged
+from minmin.experiments.claims import claims, judge
 from minmin.experiments.contestants import CENTRAL
 from minmin.experiments.race import Outcome, levels
 from minmin.experiments.settings import settings
@@ -44,7 +44,7 @@ def verdicts(report, words):
     ],
 )
 def test_the_rule(ratios, verdict):
-    assert judged(ratios, 1.0) == verdict
+    assert judge(ratios, 1.0) == verdict
 
 
 @pytest.mark.parametrize(("bam", "verdict"), [(99, "holds"), (100, "holds"), (108, "does not hold")])
@@ -112,6 +112,6 @@ def test_runs_that_never_arrive_count_as_infinite():
 
 
 def test_every_contestant_is_drawn_differently():
-    from minmin.experiments.looks import look
+    from minmin.experiments.styles import style
 
-    assert len({look(key)[:2] for key in CENTRAL}) == len(CENTRAL)
+    assert len({style(key)[1:3] for key in CENTRAL}) == len(CENTRAL)

@@ -9,7 +9,7 @@ from minmin.experiments import journal as module
 from minmin.experiments.journal import Journal
 from minmin.experiments.race import Outcome, Task
 
-TASK = Task("quadratic", "diagonal/500", "bam", 0)
+TASK = Task("diagonal/500", "bam", 0)
 OUTCOME = Outcome([1, 2], [3, 4], [0.1, 0.2])
 
 

@@ -24,7 +24,7 @@ def test_levels_fall_tenfold_in_ten_steps_to_the_tolerance():
 @pytest.mark.parametrize("setting", ["coupled/500", "paper/0.002"])
 def test_every_level_is_what_a_run_with_that_target_counts(method, setting):
     (chosen,) = (s for s in settings(EXPERIMENTS) if s.key == setting)
-    outcome = race(Task(chosen.experiment, setting, method, 3), 1e-4)
+    outcome = race(Task(setting, method, 3), 1e-4)
     problem = chosen.build(3)
     start = problem.fix(np.zeros(problem.d_x)).at(np.zeros(problem.d_y)).value
     minimum = minmin.minimize(problem, tol=1e-13).fun
@@ -38,7 +38,7 @@ def test_every_level_is_what_a_run_with_that_target_counts(method, setting):
 
 
 def test_joint_lbfgs_asks_for_both_gradients_at_every_evaluation():
-    outcome = race(Task("quadratic", "diagonal/500", "joint-lbfgs", 0), 1e-6)
+    outcome = race(Task("diagonal/500", "joint-lbfgs", 0), 1e-6)
     assert outcome.grad_x == outcome.grad_y
     assert len(outcome.grad_x) == len(levels(1e-6))
     assert (np.diff(outcome.grad_x) >= 0).all()

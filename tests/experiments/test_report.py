@@ -146,13 +146,13 @@ def test_interrupted_it_goes_on_to_the_very_same_bytes(report, tmp_path):
     os.killpg(process.pid, signal.SIGINT)  # what a terminal does on Ctrl-C
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command goes on from there" in errors
+    assert "the same command resumes from there" in errors
     assert "Traceback" not in errors
     finished = journal.read_bytes().count(b"\n")
     assert 30 < finished < len(tasks(PAPERS, 2))
     assert not (folder / "results.json").exists()
     again = subprocess.run(arguments, stderr=subprocess.PIPE, text=True, check=True, timeout=300)
-    assert int(again.stderr.split(" of ")[0]) >= finished - 5  # its first line says where it goes on from
+    assert int(again.stderr.split(" of ")[0]) >= finished - 5  # its first line says where it resumes
     for name in ("results.json", "results.csv"):
         assert (folder / name).read_bytes() == (report / name).read_bytes()
 

@@ -35,7 +35,7 @@ def kept(round_=1, y=Y):
     return Kept(
         round_,
         y,
-        YMemory(y, remember(Pairs.none(y), y, 2.0 * y, 5), float("inf"), 0.5, 0.25),
+        YMemory(y, remember(Pairs.none(y), y, 2.0 * y), float("inf"), 0.5, 0.25),
         "digest",
         Envelope(reply),
     )
@@ -48,7 +48,7 @@ def assert_same(a, b):
     assert np.array_equal(a.memory.y, b.memory.y)
     assert a.memory[2:] == b.memory[2:]
     for one, other in zip(a.memory.solver, b.memory.solver, strict=True):
-        assert np.array_equal(one, other)
+        assert np.array_equal(np.asarray(one), np.asarray(other))
 
 
 @pytest.fixture(params=["memory", "folder"])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import minmin
 from minmin.core.vectors import dot, flatten, unflatten
+from minmin.numerics import lbfgs
 from minmin.numerics.cg import conjugate_gradients
 from minmin.numerics.lanczos import ritz_values
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
@@ -33,8 +34,15 @@ def two_loop(steps, changes, vector):
 
 
 @pytest.mark.parametrize("kind", ["array", "blocks"])
-@given(seed=seeds, d=st.integers(1, 12), count=st.integers(1, 12), kept=st.integers(1, 8))
-def test_the_compact_form_is_the_two_loop_recursion(kind, seed, d, count, kept):
+@given(seed=seeds, d=st.integers(1, 12), count=st.integers(1, 12), kept=st.integers(1, 8), long=st.booleans())
+def test_the_compact_form_is_the_two_loop_recursion(kind, seed, d, count, kept, long):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lbfgs, "KEPT_PAIRS", kept)
+        patch.setattr(lbfgs, "_LONG", 1 if long else 10**9)
+        compare_with_two_loops(kind, seed, d, count, kept)
+
+
+def compare_with_two_loops(kind, seed, d, count, kept):
     rng = np.random.default_rng(seed)
     H = random_hessian(rng, 2 * d)
 
@@ -50,8 +58,8 @@ def test_the_compact_form_is_the_two_loop_recursion(kind, seed, d, count, kept):
     changes = [times_hessian(s) for s in steps]
     pairs = Pairs.none(steps[0])
     for s, r in zip(steps, changes, strict=True):
-        pairs = remember(pairs, s, r, kept)
-    assert len(pairs) == min(count, kept)
+        pairs = remember(pairs, s, r)
+    assert len(pairs.steps) == min(count, kept)
     g = vector()
     expected = two_loop(steps[-kept:], changes[-kept:], g)
     found = inverse_times(pairs, g)
@@ -63,13 +71,13 @@ def test_the_compact_form_is_the_two_loop_recursion(kind, seed, d, count, kept):
 def test_pairs_keep_library_and_dtype_and_leave_out_what_has_no_curvature():
     xp = array_api_strict
     s = xp.asarray([1.0, 2.0, 0.5], dtype=xp.float32)
-    pairs = remember(Pairs.none(s), s, 3.0 * s, 5)
+    pairs = remember(Pairs.none(s), s, 3.0 * s)
     step = inverse_times(pairs, s)
     assert step.dtype == xp.float32
     assert np.allclose(np.asarray(step), np.asarray(s) / 3.0, rtol=1e-6)
     for change in (-1.0 * s, 0.0 * s, xp.asarray([2.0, -1.0, 0.0], dtype=xp.float32), float("inf") * s):
         with np.errstate(invalid="ignore"):  # as in a run
-            assert len(remember(pairs, s, change, 5)) == 1
+            assert len(remember(pairs, s, change).steps) == 1
 
 
 @given(seed=seeds, d=st.integers(1, 15))

@@ -8,14 +8,13 @@ import click
 
 from minmin import checking
 from minmin.cli.model import Model, model_options
-from minmin.cli.output import as_json, print_json, quiet
+from minmin.cli.output import Output, output_options
 
 
 @click.command()
 @model_options
-@as_json
-@quiet
-def check(model: Model, as_json: bool, quiet: bool) -> int:
+@output_options
+def check(model: Model, output: Output) -> int:
     """Look whether FILE can be read and what model it makes: rows, blocks, conditioning, gradients.
 
     Takes the options of 'minmin solve' that describe the model.
@@ -26,11 +25,10 @@ def check(model: Model, as_json: bool, quiet: bool) -> int:
     """
     constants = model.problem.constants
     report = checking.check(model.problem)
-    if as_json:
-        findings = [asdict(finding) for finding in report.findings]
-        print_json({**model.summary(), "constants": asdict(constants), "ok": report.ok, "findings": findings})
-    elif not quiet:
-        click.echo(str(model))
-        click.echo(f"κ_x = {constants.kappa_x:.3g}, κ_y = {constants.kappa_y:.3g} ({constants.source})")
-        click.echo(str(report))
+    kappas = f"κ_x = {constants.kappa_x:.3g}, κ_y = {constants.kappa_y:.3g} ({constants.source})"
+    findings = [asdict(finding) for finding in report.findings]
+    output.answer(
+        f"{model}\n{kappas}\n{report}",
+        {**model.summary(), "constants": asdict(constants), "ok": report.ok, "findings": findings},
+    )
     return 0 if report.ok else 1

@@ -21,10 +21,10 @@ def two_blocks(table: Table, x: str | None, y: str | None) -> tuple[list[int], l
         raise InputError(f"{table.file} has {count} column{'s' * (count != 1)} beside the target; two blocks need two")
     all_columns = set(range(count))
     if x is not None:
-        in_x = described(table, x, "--x-columns")
-        in_y = all_columns - in_x if y is None else described(table, y, "--y-columns")
+        in_x = find_columns(table, x, "--x-columns")
+        in_y = all_columns - in_x if y is None else find_columns(table, y, "--y-columns")
     else:
-        in_y = _densest(table) if y is None else described(table, y, "--y-columns")
+        in_y = _densest(table) if y is None else find_columns(table, y, "--y-columns")
         in_x = all_columns - in_y
     if both := in_x & in_y:
         raise InputError(
@@ -37,21 +37,22 @@ def two_blocks(table: Table, x: str | None, y: str | None) -> tuple[list[int], l
 
 
 def _densest(table: Table) -> set[int]:
-    entries = table.entries()
+    count = len(table.names)
+    entries = np.bincount(table.matrix(range(count)).indices, minlength=count)
     order = np.argsort(-entries, kind="stable")
     kept = np.cumsum(entries[order]) <= _SHARE_OF_Y * entries.sum()
     return {int(i) for i in order[: max(1, int(kept.argmin()) if not kept.all() else 1)]}
 
 
-def described(table: Table, words: str, option: str) -> set[int]:
+def find_columns(table: Table, words: str, option: str) -> set[int]:
     """The columns that a user's words mean: names and patterns of a table, numbers and ranges of a LIBSVM file."""
     found: set[int] = set()
     for word in filter(None, (word.strip() for word in words.split(","))):
-        found |= _numbered(table, word, option) if table.numbered else _named(table, word, option)
+        found |= _find_by_number(table, word, option) if table.numbered else _find_by_name(table, word, option)
     return found
 
 
-def _numbered(table: Table, word: str, option: str) -> set[int]:
+def _find_by_number(table: Table, word: str, option: str) -> set[int]:
     match = re.fullmatch(r"(\d+)(-?)(\d*)", word)
     count = len(table.names)
     if match is None:
@@ -63,7 +64,7 @@ def _numbered(table: Table, word: str, option: str) -> set[int]:
     return set(range(first - 1, last))
 
 
-def _named(table: Table, word: str, option: str) -> set[int]:
+def _find_by_name(table: Table, word: str, option: str) -> set[int]:
     found = {i for i, name in enumerate(table.names) if name == word or fnmatchcase(name, word)}
     if not found:
         raise InputError(f"{option} {word}: {table.file} has no such column; {near_names(word, table.names)}")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from minmin import federated as federation
-from minmin.cli.deal import SPLITS, dealt
 from minmin.cli.model import Model, model_options
-from minmin.cli.output import EXIT_CODES, as_json, outcome, print_json, quiet
+from minmin.cli.output import EXIT_CODES, Output, outcome, output_options, tol_option
+from minmin.cli.partition import SPLITS, partition
 from minmin.federated.engines import ENGINES
 
 
@@ -37,9 +35,7 @@ def federated() -> None:
 @click.option("--method", type=click.Choice(federation.names()), default="reduced-lbfgs", show_default=True)
 @click.option("--engine", type=click.Choice(sorted(ENGINES)), default="local", show_default=True)
 @click.option("--rounds", type=click.IntRange(1), default=1000, show_default=True, help="The most rounds.")
-@click.option(
-    "--tol", type=float, default=1e-6, show_default=True, help="Stop when f - f* is proved to be at most this."
-)
+@tol_option(type=float)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the split.")
 @click.option(
     "--held-out",
@@ -48,8 +44,7 @@ def federated() -> None:
     show_default=True,
     help="Part of every client's rows to keep out of the fit; its mean loss there is shown by client.",
 )
-@as_json
-@quiet
+@output_options
 def simulate(
     model: Model,
     clients: int,
@@ -60,8 +55,7 @@ def simulate(
     tol: float,
     seed: int,
     held_out: float,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Deal the rows of FILE out to clients and fit one model over them; x is shared, y is each client's own.
 
@@ -77,21 +71,17 @@ def simulate(
     How well every client does on a fifth of its rows, kept out:
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --held-out 0.2
     """
-    holders = dealt(model.problem, clients, split, seed, held_out)
-    talks = not quiet and not as_json
-    if talks:
-        click.echo(f"{model}\n{clients} clients, rows {split}")
-    result = federation.run(
-        holders, method, engine=engine, tol=tol, rounds=rounds, progress=talks and sys.stderr.isatty()
-    )
+    holders = partition(model.problem, clients, split, seed, held_out)
+    output.say(f"{model}\n{clients} clients, rows {split}")
+    result = federation.run(holders, method, engine=engine, tol=tol, rounds=rounds, progress=output.shows_progress)
     losses = federation.evaluate(holders, result.x, engine="local") if held_out else {}
     up, down = (int(result.history[name][-1]) for name in ("bytes_up", "bytes_down"))
-    if as_json:
-        told = {name: list(values) for name, values in losses.items()}
-        traffic = {"bytes_up": up, "bytes_down": down}
-        print_json({**model.summary(), "clients": clients, **outcome(result), **traffic, **told})
-    elif talks:
-        click.echo(f"{result}\n  {result.calls['grad_x']} rounds, {up / 1e6:.3g} MB up, {down / 1e6:.3g} MB down")
-        for name, values in losses.items():
-            click.echo(f"  {name} by client: {', '.join(f'{value:.4g}' for value in values)}")
+    told = {name: list(values) for name, values in losses.items()}
+    traffic = {"bytes_up": up, "bytes_down": down}
+    output.answer(
+        f"{result}\n  {result.calls['grad_x']} rounds, {up / 1e6:.3g} MB up, {down / 1e6:.3g} MB down",
+        {**model.summary(), "clients": clients, **outcome(result), **traffic, **told},
+    )
+    for name, values in losses.items():
+        output.say(f"  {name} by client: {', '.join(f'{value:.4g}' for value in values)}")
     return EXIT_CODES.get(result.status, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,57 +9,50 @@ from typing import Any
 import click
 import numpy as np
 
-from minmin.cli.blocks import Block, BlockSpec, chosen_blocks, parsed_alpha, parsed_blocks
-from minmin.cli.model import compact, several
-from minmin.cli.output import EXIT_CODES, as_json, columns_of_text, outcome, print_json, quiet, save_option
-from minmin.cli.table import Table, read
+from minmin.cli.blocks import BlockSpec, choose_blocks, parse_blocks
+from minmin.cli.model import compact, loss_option, several, target_option
+from minmin.cli.output import (
+    EXIT_CODES,
+    Output,
+    columns_of_text,
+    outcome,
+    output_options,
+    save_option,
+    tol_option,
+)
+from minmin.cli.table import Table, read_table
 from minmin.errors import InputError, MinMinError
-from minmin.files import write_atomically
-from minmin.problems.linear.losses import LOSSES
 
 
 @click.command()
 @click.argument("file", metavar="DATA", type=click.Path(path_type=Path))
-@click.option("--target", metavar="COLUMN", help="What to predict (CSV, Parquet; LIBSVM files begin lines with it).")
+@target_option
 @click.option(
     "--block",
     "specs",
-    callback=parsed_blocks,
+    callback=parse_blocks,
     metavar="NAME=COLUMNS:ALPHA",
     multiple=True,
     help="Columns under a penalty of their own, ALPHA/2 |w|² beside the mean loss; 0 is allowed. Any number of times.",
 )
-@click.option(
-    "--alpha",
-    callback=parsed_alpha,
-    metavar="A",
-    help="The penalty of all columns in no --block. [default: 1/rows]",
-)
+@click.option("--alpha", type=float, metavar="A", help="The penalty of all columns in no --block. [default: 1/rows]")
 @click.option("--ignore", metavar="COLUMNS", help="Columns of a table to leave out.")
-@click.option("--loss", type=click.Choice(sorted(LOSSES)), default="logistic", show_default=True)
+@loss_option
 @click.option("--intercept/--no-intercept", default=True, show_default=True, help="Its penalty is 0.")
-@click.option(
-    "--tol",
-    type=click.FloatRange(0.0, min_open=True),
-    default=1e-6,
-    show_default=True,
-    help="Stop when f - f* is proved to be at most this.",
-)
+@tol_option(type=click.FloatRange(0.0, min_open=True))
 @save_option("skops", "Write the model to this file, for 'minmin predict'.")
-@as_json
-@quiet
+@output_options
 def fit(
     file: Path,
     target: str | None,
-    specs: list[BlockSpec],
+    specs: dict[str, BlockSpec],
     alpha: float | None,
     ignore: str | None,
     loss: str,
     intercept: bool,
     tol: float,
     save: Path | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Fit a model with a penalty per block to DATA and keep it: LIBSVM, or CSV or Parquet with a header.
 
@@ -78,26 +70,32 @@ def fit(
     Counts, without penalties at all:
       minmin fit visits.parquet --target visits --loss poisson --alpha 0 --ignore 'id,date'
     """
-    table, values = read(file, target)
-    blocks = chosen_blocks(table, specs, ignore, 1.0 / table.rows if alpha is None else alpha)
-    verbose = not quiet and not as_json and sys.stderr.isatty()
-    model = _fitted(table, values, blocks, loss, fit_intercept=intercept, tol=tol, verbose=verbose)
-    if as_json:
-        print_json({**_summary(table, blocks, loss, model), **outcome(model.result_)})
-    elif not quiet:
-        click.echo(_text(table, blocks, loss, model))
-    if save is not None:
-        from minmin.cli.saved import dumped
+    from minmin.cli.saved import dump  # what it needs is missed before the work
 
-        write_atomically(save, dumped(model))
-        if not quiet and not as_json:
-            click.echo(f"saved to {save}")
+    table = read_table(file)
+    values = table.take_target(target)
+    blocks = choose_blocks(table, specs, ignore)
+    others = 1.0 / table.rows if alpha is None else alpha
+    alphas = {name: specs[name].alpha if name in specs else others for name in blocks}
+    options = {"fit_intercept": intercept, "tol": tol, "verbose": output.shows_progress}
+    model = _fit(table, values, blocks, loss, alpha=alphas, **options)
+    found = [
+        {
+            "name": name,
+            "columns": [table.names[column] for column in blocks[name]],
+            "alpha": model.alpha_[name],
+            "norm": float(np.linalg.norm(model.coef_[..., columns])),
+        }
+        for name, columns in model.blocks_.items()
+    ]
+    output.answer(_text(table, found, loss, model), _summary(table, found, loss, model))
+    if save is not None:
+        output.save(save, dump(model))
     return EXIT_CODES.get(model.result_.status, 1)
 
 
-def _fitted(table: Table, values: Any, blocks: list[Block], loss: str, **parameters: Any) -> Any:
+def _fit(table: Table, values: Any, blocks: dict[Any, Any], loss: str, **parameters: Any) -> Any:
     """The estimator, which knows columns by name where the table has names."""
-    import skops.io  # noqa: F401 - what --save needs, said to be missing before the work
     from sklearn.exceptions import ConvergenceWarning
 
     from minmin import estimators
@@ -107,9 +105,8 @@ def _fitted(table: Table, values: Any, blocks: list[Block], loss: str, **paramet
         "squared": estimators.BlockRidge,
         "poisson": estimators.BlockPoissonRegressor,
     }
-    used = sorted(column for block in blocks for column in block.columns)
-    places = {block.name: np.searchsorted(used, block.columns) for block in blocks}
-    model = kinds[loss](places, alpha={block.name: block.alpha for block in blocks}, **parameters)
+    used = sorted(np.concatenate(list(blocks.values())).tolist())
+    model = kinds[loss]({name: np.searchsorted(used, columns) for name, columns in blocks.items()}, **parameters)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the outcome says so
@@ -125,28 +122,22 @@ def _fitted(table: Table, values: Any, blocks: list[Block], loss: str, **paramet
     return model
 
 
-def _norm(model: Any, block: Block) -> float:
-    return float(np.linalg.norm(model.coef_[..., model.blocks_[block.name]]))
-
-
-def _summary(table: Table, blocks: list[Block], loss: str, model: Any) -> dict[str, Any]:
+def _summary(table: Table, blocks: list[dict[str, Any]], loss: str, model: Any) -> dict[str, Any]:
     return {
         "file": str(table.file),
         "rows": table.rows,
         "loss": loss,
-        "blocks": [
-            {"name": block.name, "columns": len(block.columns), "alpha": block.alpha, "norm": _norm(model, block)}
-            for block in blocks
-        ],
+        "blocks": [{**block, "columns": len(block["columns"])} for block in blocks],
         "intercept": np.asarray(model.intercept_).tolist() if model.fit_intercept else None,
+        **outcome(model.result_),
     }
 
 
-def _text(table: Table, blocks: list[Block], loss: str, model: Any) -> str:
-    lines = [("block", "columns", "alpha", "|w|")]
-    for block in blocks:
-        names = several([table.names[column] for column in block.columns])
-        lines.append((block.name, names, f"{block.alpha:.3g}", f"{_norm(model, block):.4g}"))
+def _text(table: Table, blocks: list[dict[str, Any]], loss: str, model: Any) -> str:
+    lines = [
+        ("block", "columns", "alpha", "|w|"),
+        *((b["name"], several(b["columns"]), f"{b['alpha']:.3g}", f"{b['norm']:.4g}") for b in blocks),
+    ]
     if model.fit_intercept:
         lines.append(("intercept", "", "0", f"{np.linalg.norm(model.intercept_):.4g}"))
     return f"{table.file.name}: {table.rows} rows; {loss} loss\n\n{columns_of_text(lines)}\n\n{model.result_}"

@@ -6,12 +6,12 @@ import inspect
 
 import click
 
-from minmin.cli.output import as_json, print_json
+from minmin.cli.output import json_option, print_json
 from minmin.methods import describe
 
 
 @click.command()
-@as_json
+@json_option
 def methods(as_json: bool) -> None:
     """List what --method takes.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +12,20 @@ from typing import Any
 import click
 
 from minmin.cli.columns import two_blocks
-from minmin.cli.table import read
+from minmin.cli.table import read_table
 from minmin.problems import GLM
 from minmin.problems.linear.losses import LOSSES
 
+target_option = click.option(
+    "--target", metavar="COLUMN", help="What to predict (CSV, Parquet; LIBSVM files begin lines with it)."
+)
+loss_option = click.option("--loss", type=click.Choice(sorted(LOSSES)), default="logistic", show_default=True)
 _OPTIONS = [
     click.argument("file", type=click.Path(path_type=Path)),
-    click.option(
-        "--target", metavar="COLUMN", help="What to predict (CSV, Parquet; LIBSVM files begin lines with it)."
-    ),
+    target_option,
     click.option("--x-columns", metavar="COLUMNS", help="The expensive block; all that is left where not given."),
     click.option("--y-columns", metavar="COLUMNS", help="The cheap block; all that is left where not given."),
-    click.option("--loss", type=click.Choice(sorted(LOSSES)), default="logistic", show_default=True),
+    loss_option,
     click.option(
         "--alpha-x", type=float, metavar="A", help="Penalty alpha_x/2 |x|² beside the mean loss. [default: 1/rows]"
     ),
@@ -32,12 +35,11 @@ _OPTIONS = [
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what describes a model to a command, which gets a Model in place of all of it."""
-    names = ("file", "target", "x_columns", "y_columns", "loss", "alpha_x", "alpha_y")
 
     @functools.wraps(command)
     def with_model(**options: Any) -> Any:
-        described = {name: options.pop(name) for name in names}
-        return command(model=_model(**described), **options)
+        described = {name: options.pop(name) for name in inspect.signature(_read_model).parameters}
+        return command(model=_read_model(**described), **options)
 
     return functools.reduce(lambda made, option: option(made), reversed(_OPTIONS), with_model)
 
@@ -77,7 +79,7 @@ def several(columns: list[str]) -> str:
     return f"{len(columns)} column{'s' if len(columns) > 1 else ''} ({shown})"
 
 
-def _model(
+def _read_model(
     file: Path,
     target: str | None,
     x_columns: str | None,
@@ -86,7 +88,8 @@ def _model(
     alpha_x: float | None,
     alpha_y: float | None,
 ) -> Model:
-    table, values = read(file, target)
+    table = read_table(file)
+    values = table.take_target(target)
     x, y = two_blocks(table, x_columns, y_columns)
     rows = table.rows
     problem = GLM(

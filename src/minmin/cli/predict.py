@@ -11,8 +11,8 @@ import click
 import numpy as np
 
 from minmin.cli.model import compact
-from minmin.cli.output import check_place, quiet
-from minmin.cli.table import PARQUET, Table, read_columns
+from minmin.cli.output import check_place, quiet_option
+from minmin.cli.table import PARQUET, Table, read_table
 from minmin.errors import InputError, near_names
 from minmin.files import write_atomically
 
@@ -31,7 +31,7 @@ _SHOWN = 5
     help="Write to this file, Parquet where its name says so, else CSV; without it, CSV is printed.",
 )
 @click.option("--proba", is_flag=True, help="The probability of every class instead of the likeliest class.")
-@quiet
+@quiet_option
 def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: bool) -> int:
     """Predict every row of DATA with a MODEL that 'minmin fit --save' wrote.
 
@@ -43,20 +43,20 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
       minmin predict model.skops tomorrow.csv
       minmin predict model.skops tomorrow.parquet --proba --output probabilities.parquet
     """
-    from minmin.cli.saved import loaded
+    from minmin.cli.saved import load
 
     if output is not None:
         check_place(output, "--output")
         if output.resolve() in (file.resolve(), data.resolve()):
             raise InputError(f"--output {output} is a file that is read; give another name")
-    model = loaded(file)
+    model = load(file)
     if proba and not hasattr(model, "predict_proba"):
         raise InputError(f"--proba: {file} holds a {type(model).__name__}, which has no classes; leave --proba out")
-    matrix = compact(_columns_of(model, file, data))
+    matrix = compact(_take_columns(model, file, data))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were just put in order
-        columns = _probabilities(model, matrix) if proba else {"prediction": _predictions(model, matrix)}
-    content = _written(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
+        columns = _predict_proba(model, matrix) if proba else {"prediction": _predict(model, matrix)}
+    content = _write(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
     if output is None:
         click.echo(content, nl=False)
         return 0
@@ -66,25 +66,25 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
     return 0
 
 
-def _columns_of(model: Any, file: Path, data: Path) -> Any:
+def _take_columns(model: Any, file: Path, data: Path) -> Any:
     """The model's columns of the data, in its order."""
     names = getattr(model, "feature_names_in_", None)
-    table = read_columns(data, getattr(model, "first_index_", None))
+    table = read_table(data, getattr(model, "first_index_", None))
     if table.numbered and names is not None:
         raise InputError(f"{data} is read as LIBSVM, but {file} was fitted to a table and knows columns by name")
     if not table.numbered and names is None:
         raise InputError(f"{data} is a table, but {file} was fitted to a LIBSVM file and knows columns by number")
-    return _first(table, model.n_features_in_) if names is None else _named(table, list(names))
+    return _take_first(table, model.n_features_in_) if names is None else _take_named(table, list(names))
 
 
-def _first(table: Table, count: int) -> Any:
+def _take_first(table: Table, count: int) -> Any:
     """So many columns; those that a LIBSVM file does not get to are zero."""
     matrix = table.matrix(list(range(min(count, len(table.names)))))
     matrix.resize(table.rows, count)
     return matrix
 
 
-def _named(table: Table, names: list[str]) -> Any:
+def _take_named(table: Table, names: list[str]) -> Any:
     places = {name: i for i, name in enumerate(table.names)}
     missing = [name for name in names if name not in places]
     if missing:
@@ -94,12 +94,12 @@ def _named(table: Table, names: list[str]) -> Any:
     return table.matrix([places[name] for name in names])
 
 
-def _probabilities(model: Any, matrix: Any) -> dict[str, _Vector]:
+def _predict_proba(model: Any, matrix: Any) -> dict[str, _Vector]:
     probabilities = model.predict_proba(matrix)
     return {f"probability_{label}": probabilities[:, i] for i, label in enumerate(_classes(model).tolist())}
 
 
-def _predictions(model: Any, matrix: Any) -> _Vector:
+def _predict(model: Any, matrix: Any) -> _Vector:
     predicted: _Vector = model.predict(matrix)
     return predicted.astype(_classes(model).dtype) if hasattr(model, "classes_") else predicted
 
@@ -111,7 +111,7 @@ def _classes(model: Any) -> _Vector:
     return classes.astype(np.int64) if whole else classes
 
 
-def _written(columns: dict[str, _Vector], *, as_parquet: bool) -> bytes:
+def _write(columns: dict[str, _Vector], *, as_parquet: bool) -> bytes:
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet

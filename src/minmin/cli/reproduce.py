@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minmin.cli.output import as_json, print_json, quiet
+from minmin.cli.output import Output, output_options
 from minmin.experiments.settings import EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -30,13 +30,12 @@ _COLOURS = {"holds": "blue", "holds mostly": "yellow", "does not hold": "red"}
     "--seeds", type=click.IntRange(1), default=10, show_default=True, help="Random problems, and random runs."
 )
 @click.option("--tol", type=float, default=1e-8, show_default=True, help="The relative gap at which runs end.")
-@as_json
-@quiet
-def reproduce(experiment: str, out: Path, seeds: int, tol: float, as_json: bool, quiet: bool) -> None:
+@output_options
+def reproduce(experiment: str, out: Path, seeds: int, tol: float, output: Output) -> None:
     """Run the paper's experiments again: figures, every number, and a verdict on each claim.
 
-    The report's page is index.html in the folder --out. Ctrl-C keeps what is finished there, and the same command goes
-    on from it. A folder that holds anything else is left alone.
+    The report's page is index.html in the folder --out. Ctrl-C keeps what is finished there, and the same command
+    resumes from it. A folder that holds anything else is left alone.
 
     \b
     Everything, in about two minutes on two cores:
@@ -50,16 +49,14 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, as_json: bool,
     """
     from minmin.experiments.reproduce import reproduce as make_report  # plotting libraries take a second to load
 
-    with _progress(shown=not quiet and not as_json) as tell:
+    with _progress(shown=output.talks) as tell:
         try:
             report = make_report(experiment, out, seeds=seeds, tol=tol, tell=tell)
         except KeyboardInterrupt:
-            click.echo(f"\nWhat is finished is kept in {out}; the same command goes on from there.", err=True)
+            click.echo(f"\nWhat is finished is kept in {out}; the same command resumes from there.", err=True)
             raise
-    if as_json:
-        print_json(_summary(report))
-    elif not quiet:
-        _show(report)
+    claims = [claim.as_dict() for claim in report.claims]
+    output.answer(_text(report), {"page": str(report.page), "runs": report.runs, "claims": claims})
 
 
 @contextmanager
@@ -87,16 +84,12 @@ def _progress(shown: bool) -> Iterator[Callable[[int, int], None]]:
         yield say
 
 
-def _summary(report: Report) -> dict[str, object]:
-    claims = [claim.as_dict() for claim in report.claims]
-    return {"page": str(report.page), "runs": report.runs, "claims": claims}
-
-
-def _show(report: Report) -> None:
+def _text(report: Report) -> str:
+    lines = []
     for claim in report.claims:
-        click.echo(f"\n{claim.text}")
+        lines.append(f"\n{claim.text}")
         for row in claim.rows:
             colour = None if "NO_COLOR" in os.environ else _COLOURS[row.verdict]
             verdict = click.style(f"{row.verdict:<13}", fg=colour)
-            click.echo(f"  {verdict}  {row.where}: {row.measured}")
-    click.echo(f"\n{report.runs} runs; the report is {report.page}")
+            lines.append(f"  {verdict}  {row.where}: {row.measured}")
+    return "\n".join([*lines, f"\n{report.runs} runs; the report is {report.page}"])

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import skops.io
 
+from minmin import estimators
 from minmin.errors import InputError
+from minmin.estimators.model import BlockModel
 
-_ESTIMATORS = {
-    "logistic": ("BlockLogisticRegression", "BlockLogisticRegressionCV"),
-    "ridge": ("BlockRidge", "BlockRidgeCV"),
-    "poisson": ("BlockPoissonRegressor", "BlockPoissonRegressorCV"),
-}
 TRUSTED = (
-    *(f"minmin.estimators.{module}.{name}" for module, names in _ESTIMATORS.items() for name in names),
+    *(f"{getattr(estimators, name).__module__}.{name}" for name in estimators.__all__),
     "minmin.result.Result",
     "minmin.result.History",
     "minmin.core.bound.Bound",
@@ -24,20 +22,14 @@ TRUSTED = (
 """What a file may hold beside NumPy arrays, Python's own numbers, strings and containers."""
 
 
-def dumped(model: Any) -> bytes:
+def dump(model: Any) -> bytes:
     """A fitted estimator as the content of a file."""
-    import skops.io
-
     content: bytes = skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED)
     return content
 
 
-def loaded(file: Path) -> Any:
+def load(file: Path) -> Any:
     """The estimator in a file, or an error that says why there is none."""
-    import skops.io
-
-    from minmin.estimators.model import BlockModel
-
     try:
         content = file.read_bytes()
     except OSError as error:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 from pathlib import Path
 
 import click
 import numpy as np
 
 from minmin.cli.model import Model, model_options
-from minmin.cli.output import EXIT_CODES, as_json, outcome, print_json, quiet, save_option
-from minmin.files import write_atomically
+from minmin.cli.output import EXIT_CODES, Output, outcome, output_options, save_option, tol_option
 from minmin.methods import names
 from minmin.result import Result
 from minmin.solve import minimize
@@ -21,13 +19,10 @@ from minmin.solve import minimize
 @click.command()
 @model_options
 @click.option("--method", type=click.Choice(names()), default="auto", show_default=True)
-@click.option(
-    "--tol", type=float, default=1e-6, show_default=True, help="Stop when f - f* is proved to be at most this."
-)
+@tol_option(type=float)
 @save_option("npz", "Write x, y, their columns' names and the outcome to this .npz file.")
-@as_json
-@quiet
-def solve(model: Model, method: str, tol: float, save: Path | None, as_json: bool, quiet: bool) -> int:
+@output_options
+def solve(model: Model, method: str, tol: float, save: Path | None, output: Output) -> int:
     """Fit a generalised linear model with a penalty per block to FILE: LIBSVM, or CSV or Parquet with a header.
 
     What is minimised is the mean loss plus alpha_x/2 |x|² + alpha_y/2 |y|², without an intercept. COLUMNS are names
@@ -42,18 +37,11 @@ def solve(model: Model, method: str, tol: float, save: Path | None, as_json: boo
     For a script:
       minmin solve a9a.gz --json | jq .gap_bound
     """
-    if not quiet and not as_json:
-        click.echo(str(model))
-    progress = not quiet and not as_json and sys.stderr.isatty()
-    result = minimize(model.problem, method=method, tol=tol, progress=progress)
-    if as_json:
-        print_json({**model.summary(), **outcome(result)})
-    elif not quiet:
-        click.echo(str(result))
+    output.say(model)
+    result = minimize(model.problem, method=method, tol=tol, progress=output.shows_progress)
+    output.answer(result, {**model.summary(), **outcome(result)})
     if save is not None:
-        write_atomically(save, _archive(model, result))
-        if not quiet and not as_json:
-            click.echo(f"saved to {save}")
+        output.save(save, _archive(model, result))
     return EXIT_CODES.get(result.status, 1)
 
 

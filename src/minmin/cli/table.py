@@ -15,12 +15,9 @@ from minmin.errors import InputError, near_names
 
 _CSV = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
-
-
 _MOST_COLUMNS = 100_000_000
 _LARGEST = 1e150
 """Numbers above this have squares that overflow."""
-
 
 _Vector = np.ndarray[Any, Any]
 
@@ -37,85 +34,85 @@ class Table(ABC):
     """What a LIBSVM file calls its first column: 1, or 0."""
 
     @abstractmethod
-    def entries(self) -> _Vector:
-        """How many entries of every column are not zero."""
+    def take_target(self, name: str | None) -> _Vector:
+        """The numbers to predict, which are then no column of the table."""
 
     @abstractmethod
-    def matrix(self, columns: list[int]) -> Any:
-        """Some columns as a matrix."""
+    def matrix(self, columns: Sequence[int]) -> Any:
+        """Some columns as a CSR matrix."""
 
 
-def read(file: Path, target: str | None) -> tuple[Table, _Vector]:
-    """The columns of a file and its target; whatever is neither CSV nor Parquet by its name is LIBSVM."""
-    kind = _kind(file)
-    if kind is None:
-        if target is not None:
-            raise InputError(f"--target {target}: {file} is read as LIBSVM, where the target begins every line")
-        matrix, labels, first_index = read_libsvm(file)
-        return _Libsvm(file, matrix, first_index), labels
-    frame = _arrow(file, kind)
-    names = list(frame.column_names)
-    if target is None:
-        raise InputError(f"{file} is a table: name the column to predict with --target; {near_names('', names)}")
-    if target not in names:
-        raise InputError(f"--target {target}: {file} has no such column; {near_names(target, names)}")
-    table = _Frame(file, frame, target)
-    return table, _numbers(file, frame, target)
-
-
-def read_columns(file: Path, first_index: int | None) -> Table:
-    """The columns of a file whose target, if it has one, does not matter; ``first_index`` is for LIBSVM files."""
-    kind = _kind(file)
-    if kind is not None:
-        return _Frame(file, _arrow(file, kind))
-    matrix, _, first_index = read_libsvm(file, first_index=first_index)
-    return _Libsvm(file, matrix, first_index)
-
-
-def _kind(file: Path) -> str | None:
+def read_table(file: Path, first_index: int | None = None) -> Table:
+    """The table in a file; whatever is neither CSV nor Parquet by its name is LIBSVM, counted from ``first_index``."""
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".bz2")]
-    return suffixes[-1] if suffixes and suffixes[-1] in (*_CSV, *PARQUET) else None
+    if suffixes and suffixes[-1] in (*_CSV, *PARQUET):
+        return _Frame(file, _read_arrow(file, suffixes[-1]))
+    return _Libsvm(file, *read_libsvm(file, first_index=first_index))
 
 
 class _Libsvm(Table):
     numbered = True
 
-    def __init__(self, file: Path, matrix: Any, first_index: int):
-        self.file, self._matrix, self.first_index = file, matrix, first_index
+    def __init__(self, file: Path, matrix: Any, labels: _Vector, first_index: int):
+        self.file, self._matrix, self._labels, self.first_index = file, matrix, labels, first_index
         self.rows, count = matrix.shape
         if count > _MOST_COLUMNS:
             raise InputError(f"{file} has an index {count}; more than {_MOST_COLUMNS} columns are not supported")
         self.names = [str(i + 1) for i in range(count)]
 
-    def entries(self) -> _Vector:
-        return np.bincount(self._matrix.indices, minlength=len(self.names))
+    def take_target(self, name: str | None) -> _Vector:
+        if name is not None:
+            raise InputError(f"--target {name}: {self.file} is read as LIBSVM, where the target begins every line")
+        return self._labels
 
-    def matrix(self, columns: list[int]) -> Any:
+    def matrix(self, columns: Sequence[int]) -> Any:
         return self._matrix[:, columns]
 
 
 class _Frame(Table):
     numbered = False
 
-    def __init__(self, file: Path, frame: Any, target: str | None = None):
-        names = list(frame.column_names)
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+    def __init__(self, file: Path, frame: Any):
+        self.file, self._frame, self.rows = file, frame, frame.num_rows
+        self.names = list(frame.column_names)
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
             raise InputError(f"{file} has two columns {twice!r}; rename one")
         if frame.num_rows == 0:
             raise InputError(f"{file} has no rows")
-        self.file, self._frame, self.rows = file, frame, frame.num_rows
-        self.names = [name for name in names if name != target]
 
-    def entries(self) -> _Vector:
-        return np.array([np.count_nonzero(_numbers(self.file, self._frame, name)) for name in self.names])
+    def take_target(self, name: str | None) -> _Vector:
+        if name is None:
+            hint = near_names("", self.names)
+            raise InputError(f"{self.file} is a table: name the column to predict with --target; {hint}")
+        if name not in self.names:
+            raise InputError(f"--target {name}: {self.file} has no such column; {near_names(name, self.names)}")
+        self.names = [other for other in self.names if other != name]
+        return self._numbers(name)
 
-    def matrix(self, columns: list[int]) -> Any:
-        chosen = [_numbers(self.file, self._frame, self.names[i]) for i in columns]
-        return scipy.sparse.csr_array(np.column_stack(chosen))
+    def matrix(self, columns: Sequence[int]) -> Any:
+        return scipy.sparse.csr_array(np.column_stack([self._numbers(self.names[i]) for i in columns]))
+
+    def _numbers(self, name: str) -> _Vector:
+        import pyarrow as pa
+        import pyarrow.compute
+
+        column, which = self._frame[name], f"column {name!r} of {self.file}"
+        if column.null_count:
+            row = pyarrow.compute.index(column.is_null(), True).as_py()
+            raise InputError(f"{which} has no value in row {row + 1}; fill it in, or leave the column out")
+        kind = column.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise InputError(f"{which} holds {kind}, not numbers; encode it, or leave the column out")
+        found: _Vector = column.to_numpy().astype(np.float64)
+        wrong = np.flatnonzero(~(np.abs(found) <= _LARGEST))
+        if wrong.size:
+            value, row = found[wrong[0]], wrong[0] + 1
+            raise InputError(f"{which} is {value:g} in row {row}; give finite numbers up to {_LARGEST:g}")
+        return found
 
 
-def _arrow(file: Path, kind: str) -> Any:
+def _read_arrow(file: Path, kind: str) -> Any:
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -130,25 +127,3 @@ def _arrow(file: Path, kind: str) -> Any:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(f"cannot read {file}: {reason}") from error
-
-
-def _numbers(file: Path, arrow: Any, name: str) -> _Vector:
-    import pyarrow as pa
-    import pyarrow.compute
-
-    column = arrow[name]
-    if column.null_count:
-        row = pyarrow.compute.index(column.is_null(), True).as_py()
-        raise InputError(
-            f"column {name!r} of {file} has no value in row {row + 1}; fill it in, or leave the column out"
-        )
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise InputError(f"column {name!r} of {file} holds {kind}, not numbers; encode it, or leave the column out")
-    found: _Vector = column.to_numpy().astype(np.float64)
-    if not (np.abs(found) <= _LARGEST).all():
-        row = int(np.flatnonzero(~(np.abs(found) <= _LARGEST))[0])
-        raise InputError(
-            f"column {name!r} of {file} is {found[row]:g} in row {row + 1}; give finite numbers up to {_LARGEST:g}"
-        )
-    return found

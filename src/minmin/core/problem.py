@@ -256,15 +256,16 @@ class Problem(ABC):
         Callables have no identity.
         """
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "tally"}
-        return [repr(self.constants), *_identify(public)]
+        return [repr(self.constants), *identify(public)]
 
 
-def _identify(value: Any) -> Iterator[Any]:
+def identify(value: Any) -> Iterator[Any]:
+    """The arrays, numbers and strings that something is made of, in an order that does not depend on chance."""
     if isinstance(value, dict):
         value = [part for name in sorted(value, key=str) for part in (str(name), value[name])]
     if isinstance(value, list | tuple):
         for part in value:
-            yield from _identify(part)
+            yield from identify(part)
     elif hasattr(value, "tocsr"):
         csr = value.tocsr()
         yield from (csr.data, csr.indices, csr.indptr)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import lzma
-from importlib.resources import files
+from importlib.resources import as_file, files
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-_COLUMNS = 119
+from minmin.datasets.libsvm import load_libsvm
 
 
 def load_a1a() -> tuple[scipy.sparse.csr_array, np.ndarray[Any, Any]]:
@@ -26,14 +25,5 @@ def load_a1a() -> tuple[scipy.sparse.csr_array, np.ndarray[Any, Any]]:
     labels : array of shape (1605,)
         -1 or 1; 395 are positive.
     """
-    text = lzma.decompress(files("minmin.datasets").joinpath("a1a.svm.xz").read_bytes()).decode("ascii")
-    labels: list[float] = []
-    columns: list[int] = []
-    row_ends = [0]
-    for line in text.splitlines():
-        label, *entries = line.split()
-        labels.append(float(label))
-        columns.extend(int(entry.partition(":")[0]) - 1 for entry in entries)
-        row_ends.append(len(columns))
-    X = scipy.sparse.csr_array((np.ones(len(columns)), columns, row_ends), shape=(len(labels), _COLUMNS))
-    return X, np.array(labels)
+    with as_file(files("minmin.datasets") / "a1a.svm.xz") as path:
+        return load_libsvm(path, n_features=119)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -16,7 +17,14 @@ import scipy.sparse
 
 from minmin.errors import InputError, as_count
 
-_Stream = BinaryIO | gzip.GzipFile | bz2.BZ2File
+_Stream = BinaryIO | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
+
+_COMPRESSED: dict[bytes, Callable[[Path], _Stream]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+"""What opens a file by its first bytes."""
 
 _CHUNK = 1 << 24
 """Bytes of text that are parsed at once."""
@@ -33,7 +41,7 @@ class _Rows(NamedTuple):
 
 
 def load_libsvm(path: Any, *, n_features: int | None = None) -> tuple[scipy.sparse.csr_array, np.ndarray[Any, Any]]:
-    """Read a file of the LIBSVM (SVMlight) format, plain or compressed by gzip or bzip2.
+    """Read a file of the LIBSVM (SVMlight) format, plain or compressed by gzip, bzip2 or xz.
 
     Parameters
     ----------
@@ -65,9 +73,9 @@ def read_libsvm(
     wanted = None if n_features is None else as_count(n_features, "n_features")
     file = Path(path)
     try:
-        with _opened(file) as stream:
-            chunks = [_parsed(text, first_line, file) for first_line, text in _chunks(stream)]
-    except (OSError, EOFError, zlib.error) as error:
+        with _open(file) as stream:
+            chunks = [_parse(text, first_line, file) for first_line, text in _chunks(stream)]
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         what = "is cut off" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
         raise InputError(f"cannot read {file}: {what}") from error
     if not any(len(chunk.labels) for chunk in chunks):
@@ -86,14 +94,11 @@ def read_libsvm(
     return scipy.sparse.csr_array((values, indices, pointers), shape=shape), labels, first
 
 
-def _opened(path: Path) -> _Stream:
+def _open(path: Path) -> _Stream:
     with path.open("rb") as raw:
-        start = raw.read(3)
-    if start.startswith(b"\x1f\x8b"):
-        return gzip.open(path, "rb")
-    if start == b"BZh":
-        return bz2.open(path, "rb")
-    return path.open("rb")
+        start = raw.read(6)
+    known = (opener for magic, opener in _COMPRESSED.items() if start.startswith(magic))
+    return next(known, lambda path: path.open("rb"))(path)
 
 
 def _chunks(stream: _Stream) -> Iterator[tuple[int, bytes]]:
@@ -106,12 +111,12 @@ def _chunks(stream: _Stream) -> Iterator[tuple[int, bytes]]:
     yield line, rest
 
 
-def _parsed(text: bytes, first_line: int, file: Path) -> _Rows:
+def _parse(text: bytes, first_line: int, file: Path) -> _Rows:
     """All rows at once where the text is plain and well formed; otherwise line by line, to say what is wrong."""
-    return _parsed_at_once(text) or _parsed_by_line(text, first_line, file)
+    return _parse_at_once(text) or _parse_by_line(text, first_line, file)
 
 
-def _parsed_at_once(text: bytes) -> _Rows | None:
+def _parse_at_once(text: bytes) -> _Rows | None:
     if not _PLAIN_ROWS.fullmatch(text):
         return None
     lines = [line for line in text.split(b"\n") if line and not line.isspace()]
@@ -135,7 +140,7 @@ def _parsed_at_once(text: bytes) -> _Rows | None:
     return _Rows(numbers[is_label], lengths, indices, pairs[:, 1])
 
 
-def _parsed_by_line(text: bytes, first_line: int, file: Path) -> _Rows:
+def _parse_by_line(text: bytes, first_line: int, file: Path) -> _Rows:
     labels: list[float] = []
     lengths: list[int] = []
     indices: list[int] = []

@@ -20,26 +20,17 @@ ALL, REST = "all", "rest"
 def resolve_blocks(blocks: Any, X: Any, n_features: int, names: Sequence[str] | None) -> Blocks:
     """The columns of every block, ascending, by the block's name.
 
-    Parameters
-    ----------
-    blocks : None, a mapping from names to selectors, or a sequence of selectors
-        A selector is a slice, a column's number or name, a pattern of names (``"cat_*"``), an array or a list of
-        those, a boolean mask, or a callable that takes X and returns a selector. A sequence's blocks are called
-        block0, block1, and so on; columns left over form a last block, ``"rest"``.
-    X : array, sparse matrix or frame
-        As the user gave it: what callables see.
-    n_features : int
-    names : sequence of str, optional
-        The columns' names, where X has some.
+    ``blocks`` are as the estimators take them. Callables among them see X as the user gave it; ``names`` are those of
+    its columns, where it has some.
     """
     if blocks is None:
         return {ALL: np.arange(n_features)}
-    named = _named(blocks)
+    named = _name_blocks(blocks)
     columns = {name: _columns(selector, name, X, n_features, names) for name, selector in named.items()}
     owner = np.full(n_features, -1)
     for number, (name, chosen) in enumerate(columns.items()):
         if len(chosen) == 0:
-            raise InputError(f"block {name!r} is empty: {_shown(named[name])} selects no column")
+            raise InputError(f"block {name!r} is empty: {_show(named[name])} selects no column")
         taken = chosen[owner[chosen] >= 0]
         if len(taken):
             column = taken[0] if names is None else repr(str(names[taken[0]]))
@@ -54,7 +45,7 @@ def resolve_blocks(blocks: Any, X: Any, n_features: int, names: Sequence[str] | 
     return {**columns, REST: rest} if len(rest) else columns
 
 
-def _named(blocks: Any) -> dict[Hashable, Any]:
+def _name_blocks(blocks: Any) -> dict[Hashable, Any]:
     if isinstance(blocks, Mapping):
         named = dict(blocks)
     elif isinstance(blocks, Sequence) and not isinstance(blocks, str):
@@ -70,9 +61,9 @@ def _columns(selector: Any, block: Hashable, X: Any, n_features: int, names: Seq
     if callable(selector):
         selector = selector(X)
     if isinstance(selector, slice):
-        return _sliced(selector, block, n_features, names)
+        return _slice(selector, block, n_features, names)
     if isinstance(selector, str):
-        return _matching(selector, block, names)
+        return _match(selector, block, names)
     listed = np.asarray(selector)
     if listed.ndim > 1:
         raise InputError(f"block {block!r}: a selector of shape {listed.shape}; it must be one-dimensional")
@@ -84,19 +75,19 @@ def _columns(selector: Any, block: Hashable, X: Any, n_features: int, names: Seq
             raise InputError(f"block {block!r}: a mask of {len(listed)} entries, but X has {n_features} features")
         return np.flatnonzero(listed)
     if listed.dtype.kind in "iu":
-        return _numbered(listed, block, n_features)
+        return _check_numbers(listed, block, n_features)
     if all(isinstance(name, str) for name in listed.tolist()):
-        return np.unique(np.concatenate([_matching(name, block, names) for name in listed.tolist()]))
-    raise InputError(f"block {block!r}: {_shown(selector)} is no column selector; see the parameter blocks")
+        return np.unique(np.concatenate([_match(name, block, names) for name in listed.tolist()]))
+    raise InputError(f"block {block!r}: {_show(selector)} is no column selector; see the parameter blocks")
 
 
-def _sliced(selector: slice, block: Hashable, n_features: int, names: Sequence[str] | None) -> Columns:
+def _slice(selector: slice, block: Hashable, n_features: int, names: Sequence[str] | None) -> Columns:
     """As NumPy slices; between two names both ends are included, as in pandas."""
     start, stop = selector.start, selector.stop
     if isinstance(start, str):
-        start = _matching(start, block, names)[0]
+        start = _match(start, block, names)[0]
     if isinstance(stop, str):
-        stop = _matching(stop, block, names)[-1] + 1
+        stop = _match(stop, block, names)[-1] + 1
     try:
         columns = np.arange(n_features)[slice(start, stop, selector.step)]
     except TypeError:
@@ -104,7 +95,7 @@ def _sliced(selector: slice, block: Hashable, n_features: int, names: Sequence[s
     return columns if selector.step is None or selector.step > 0 else columns[::-1]
 
 
-def _numbered(listed: np.ndarray[Any, Any], block: Hashable, n_features: int) -> Columns:
+def _check_numbers(listed: np.ndarray[Any, Any], block: Hashable, n_features: int) -> Columns:
     outside = listed[(listed < -n_features) | (listed >= n_features)]
     if outside.size:
         raise InputError(f"block {block!r}: there is no column {outside[0]}; X has {n_features} features")
@@ -112,7 +103,7 @@ def _numbered(listed: np.ndarray[Any, Any], block: Hashable, n_features: int) ->
     return np.unique(np.where(numbers < 0, numbers + n_features, numbers))
 
 
-def _matching(name: str, block: Hashable, names: Sequence[str] | None) -> Columns:
+def _match(name: str, block: Hashable, names: Sequence[str] | None) -> Columns:
     """The column of that name, or else all columns whose names match it as a pattern."""
     if names is None:
         raise InputError(
@@ -126,6 +117,6 @@ def _matching(name: str, block: Hashable, names: Sequence[str] | None) -> Column
     return np.array(found, dtype=np.intp)
 
 
-def _shown(selector: Any) -> str:
+def _show(selector: Any) -> str:
     text = repr(selector)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,4 @@
-"""A user's columns as the two designs of a GLM: the dear X, and the cheap Y, which has the intercept."""
+"""A user's columns as the two designs of a GLM: the expensive X, and the cheap Y, which has the intercept."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import scipy.sparse
 
 from minmin.errors import InputError, near_names
 from minmin.estimators.blocks import Blocks, Columns
+from minmin.estimators.penalties import Alphas
 from minmin.numerics.dense import DENSE_UP_TO
 
 _Vector = np.ndarray[Any, Any]
@@ -36,11 +37,13 @@ class Design:
     Attributes
     ----------
     X, Y : matrices
-        The dear and the cheap columns; Y ends with a column of ones where there is an intercept. One without any
+        The expensive and the cheap columns; Y ends with a column of ones where there is an intercept. One without any
         column of the user's is a column of zeros, which :meth:`penalties` keeps at zero.
     x_columns, y_columns : arrays
         Which of the user's columns they are.
     fit_intercept : bool
+    blocks : dict
+        The user's columns by their block's name.
     """
 
     X: Any
@@ -48,6 +51,7 @@ class Design:
     x_columns: Columns
     y_columns: Columns
     fit_intercept: bool
+    blocks: Blocks
 
     @property
     def n_features(self) -> int:
@@ -61,12 +65,15 @@ class Design:
         """The same in double precision."""
         return replace(self, X=self.X.astype(np.float64), Y=self.Y.astype(np.float64))
 
-    def penalties(self, by_column: _Vector) -> tuple[float | _Vector, float | _Vector]:
+    def penalties(self, alphas: Alphas) -> dict[str, Any]:
         """The penalties of X's and of Y's columns; none for the intercept."""
+        by_column = np.empty(self.n_features)
+        for name, columns in self.blocks.items():
+            by_column[columns] = alphas[name]
         in_y = by_column[self.y_columns]
         if self.fit_intercept:
             in_y = np.append(in_y, 0.0)
-        return _or_stand_in(by_column[self.x_columns]), _or_stand_in(in_y)
+        return {"alpha_x": _or_stand_in(by_column[self.x_columns]), "alpha_y": _or_stand_in(in_y)}
 
     def coefficients(self, x: _Vector, y: _Vector) -> tuple[_Vector, Any]:
         """The coefficients, in the last axis in the user's order, and the intercept."""
@@ -104,19 +111,20 @@ def split_design(
         The number of coefficients that a column has.
     """
     if cheap is None:
-        in_y = _paying_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
+        in_y = _choose_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
     else:
         in_y = np.zeros(matrix.shape[1], dtype=bool)
-        for name in _named_blocks(cheap, blocks):
+        for name in _check_names(cheap, blocks):
             in_y[blocks[name]] = True
     x_columns, y_columns = np.flatnonzero(~in_y), np.flatnonzero(in_y)
-    X = _taken(matrix, x_columns)
+    X = _take(matrix, x_columns)
     if X.shape[1] == 0:
         X = scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
-    return Design(X, _cheap_part(matrix, y_columns, fit_intercept), x_columns, y_columns, fit_intercept)
+    Y = _cheap_part(matrix, y_columns, fit_intercept)
+    return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
-def _named_blocks(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
+def _check_names(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
     names = [cheap] if isinstance(cheap, str) or not isinstance(cheap, Collection) else list(cheap)
     for name in names:
         if name not in blocks:
@@ -124,7 +132,7 @@ def _named_blocks(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
     return names
 
 
-def _paying_columns(
+def _choose_columns(
     matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Whole blocks, smallest first; or, if none pays, full columns.
@@ -158,7 +166,7 @@ def _cheap_part(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
     rows, width = matrix.shape[0], len(columns) + int(fit_intercept)
     if width == 0:
         return np.zeros((rows, 1), dtype=matrix.dtype)
-    part = _taken(matrix, columns)
+    part = _take(matrix, columns)
     if scipy.sparse.issparse(part) and part.nnz + rows < _SPARSE_BELOW * rows * width:
         ones = [scipy.sparse.csr_array(np.ones((rows, 1), dtype=matrix.dtype))] if fit_intercept else []
         return scipy.sparse.hstack([part, *ones], format="csr")
@@ -171,7 +179,7 @@ def _cheap_part(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
     return whole
 
 
-def _taken(matrix: Any, columns: Columns) -> Any:
+def _take(matrix: Any, columns: Columns) -> Any:
     """Those columns; all of them, and neighbours in a dense array, without a copy."""
     if len(columns) == matrix.shape[1]:
         return matrix

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from minmin.errors import InputError, as_count
 from minmin.estimators.blocks import Blocks
-from minmin.estimators.penalties import checked_alpha, in_order, resolve_alphas
+from minmin.estimators.penalties import check_alpha, put_in_order, resolve_alphas
 
 _Matrix = np.ndarray[Any, Any]
 
@@ -29,7 +29,7 @@ _TIE = 1e-9
 
 
 def resolve_grid(alphas: Any, blocks: Blocks, matrix: Any, weights: Any) -> _Matrix:
-    """The penalties to try, one row each, one column a block.
+    """The penalties to try, one row each, one column per block.
 
     None or a number of values asks for a grid in units of the data; a mapping gives the values of every block, for all
     combinations; a sequence of numbers is tried for all blocks alike; any other sequence lists combinations, each as
@@ -39,20 +39,20 @@ def resolve_grid(alphas: Any, blocks: Blocks, matrix: Any, weights: Any) -> _Mat
     if alphas is None or not isinstance(alphas, Mapping | Sequence | np.ndarray):
         count = _DEFAULT_COUNTS.get(len(names), _DEFAULT_COUNT) if alphas is None else as_count(alphas, "alphas")
         if count == 0:
-            raise InputError("alphas = 0: give at least one value a block")
+            raise InputError("alphas = 0: give at least one value per block")
         between = np.geomspace(_LARGEST, _SMALLEST, count)
-        return _combinations([size * between for size in _row_squares(matrix, weights, blocks)])
+        return _combine([size * between for size in _row_squares(matrix, weights, blocks)])
     if len(alphas) == 0:
         raise InputError("alphas is empty; give penalties to try, or leave it out")
     if isinstance(alphas, Mapping):
-        return _combinations([_values(values, name) for name, values in in_order(alphas, names, "alphas").items()])
+        return _combine([_check_values(values, name) for name, values in put_in_order(alphas, names, "alphas").items()])
     return np.array([list(resolve_alphas(alpha, names).values()) for alpha in alphas])
 
 
 def path_order(points: _Matrix, sizes: Sequence[int]) -> list[int]:
     """From the largest penalties on, each time to the nearest that is left, on a logarithmic scale.
 
-    ``sizes`` are the numbers of columns of the blocks: the more there are, the dearer is a change of their penalty.
+    ``sizes`` are the numbers of columns of the blocks: the larger a block, the more a change of its penalty costs.
     """
     positive = points[points > 0.0]
     least = positive.min() if positive.size else 1.0
@@ -67,14 +67,14 @@ def path_order(points: _Matrix, sizes: Sequence[int]) -> list[int]:
     return order
 
 
-def _values(values: Any, block: Hashable) -> list[float]:
+def _check_values(values: Any, block: Hashable) -> list[float]:
     listed = values if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) else [values]
     if len(listed) == 0:
         raise InputError(f"alphas has no value for block {block!r}")
-    return [checked_alpha(value, block) for value in listed]
+    return [check_alpha(value, block) for value in listed]
 
 
-def _combinations(values: list[Any]) -> _Matrix:
+def _combine(values: list[Any]) -> _Matrix:
     return np.array(list(product(*values)))
 
 

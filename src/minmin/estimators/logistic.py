@@ -2,63 +2,123 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from minmin.estimators.families import Logistic
-from minmin.estimators.model import SingleFit
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from minmin.errors import InputError
+from minmin.estimators.docs import document
+from minmin.estimators.model import BlockModel, SingleFit, Vector
 from minmin.estimators.path import PathFit
+from minmin.problems.linear.losses import LOSSES, Loss
+from minmin.problems.linear.softmax import SoftmaxLoss
+
+_document = document(
+    "Minimises the weighted mean of log(1 + exp(-margin)), for more than two classes of the softmax loss, plus\n"
+    "Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not penalised.",
+    scale="scikit-learn's C is 1/(n·alpha) for n samples.",
+    coef="array of shape (1, n_features), or (n_classes, n_features) for more than two classes",
+    intercept="array of shape (1,) or (n_classes,)",
+    folds="five stratified folds",
+)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class Logistic(ClassifierMixin, BlockModel):
+    """Classes of any type, told apart by the logistic or, for more than two, the softmax loss."""
+
+    class_weight: Any = None
+
+    _why_unbounded = (
+        "columns without a penalty tell the classes apart without error (separable data); give every block an alpha "
+        "above 0"
+    )
+    _numeric_target = False
+
+    @property
+    def _loss(self) -> Loss:
+        return SoftmaxLoss(*self._outputs) if self._outputs else LOSSES["logistic"]
+
+    @property
+    def _outputs(self) -> tuple[int, ...]:
+        return (len(self.classes_),) if len(self.classes_) > 2 else ()
+
+    def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.class_weight is not None:
+            of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            weights = of_class[codes] if weights is None else weights * of_class[codes]
+        counts = np.bincount(codes, weights)
+        if (counts > 0).sum() < 2:
+            raise ValueError(
+                "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
+                f"{self.classes_.tolist()[counts.argmax()]!r}"
+            )
+        self._require_classes(codes, weights, "the data")
+        return codes, weights
+
+    def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
+        counts = np.bincount(target, weights, minlength=len(self.classes_))
+        if not counts.all():
+            missing = self.classes_[counts == 0].tolist()[0]
+            raise InputError(
+                f"{where}: class {missing!r} has no sample of positive weight; leave that class out, or split "
+                "so that every part has it"
+            )
+
+    def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
+        return np.atleast_2d(coef), np.atleast_1d(intercept)
+
+    def _unshape(self) -> tuple[Vector, Any]:
+        return (self.coef_, self.intercept_) if len(self.coef_) > 1 else (self.coef_[0], self.intercept_[0])
+
+    def decision_function(self, X: Any) -> Vector:
+        """The margins: for two classes how far a sample speaks for the second, else one column per class.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        margins = self._margins(X)
+        return margins if margins.shape[1] > 1 else margins[:, 0]
+
+    def predict(self, X: Any) -> Vector:
+        """The likeliest class of every sample."""
+        margins = self.decision_function(X)
+        codes = (margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)
+        predicted: Vector = self.classes_[codes]
+        return predicted
+
+    def predict_proba(self, X: Any) -> Vector:
+        """The probability of every class, in the order of ``classes_``."""
+        return self._by_class(X, expit, softmax)
+
+    def predict_log_proba(self, X: Any) -> Vector:
+        """The logarithms of these, also where a probability underflows."""
+        return self._by_class(X, log_expit, log_softmax)
+
+    def _by_class(self, X: Any, of_two: Callable[[Vector], Vector], of_several: Callable[..., Vector]) -> Vector:
+        margins = self.decision_function(X)
+        if margins.ndim == 1:
+            return np.stack([of_two(-margins), of_two(margins)], axis=1)
+        return of_several(margins, axis=1)
+
+
+@_document
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockLogisticRegression(Logistic, SingleFit):
     """Logistic regression with a penalty per block of columns, and a proof of how far from the minimum it is.
-
-    Minimises the weighted mean of log(1 + exp(-margin)), for more than two classes of the softmax loss, plus
-    Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not penalised.
-
-    Parameters
-    ----------
-    blocks : dict or list of column selectors, optional
-        The columns of each block: slices, column numbers, boolean masks, column names, patterns of names
-        (``"cat_*"``), lists of those, or callables of X such as ``make_column_selector``. A dict names the blocks; in a
-        list they are block0, block1, and so on. Columns left over form a last block, "rest". Without it, all columns
-        are one block.
-    alpha : float, sequence or dict
-        The penalties: one for all blocks, one each in the blocks' order, or by the blocks' names. 0 is allowed.
-        scikit-learn's C is 1/(n·alpha) for n samples.
-    cheap : name or list of names of blocks, optional
-        The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones and, where there are none, full columns of sparse data.
-    fit_intercept : bool
-    class_weight : dict or "balanced", optional
-        As in scikit-learn.
-    tol : float
-        A fit ends when f - f* <= tol is proved, f being what it minimises.
-    max_seconds : float, optional
-        The time after which a fit ends anyway, with a ConvergenceWarning.
-    warm_start : bool
-        Start from the last fit's coefficients.
-    verbose : bool
-        Show a line on standard error while fitting.
-
-    Attributes
-    ----------
-    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
-        In the order of X's columns.
-    intercept_ : array of shape (1,) or (n_classes,)
-    classes_ : array of shape (n_classes,)
-    blocks_, alpha_ : dict
-        Column numbers and penalty of every block, by its name.
-    gap_bound_ : float
-        f at the coefficients is at most this above its minimum.
-    calls_ : dict
-        What the fit cost, by kind; "passes" are products with the columns that are not cheap.
-    n_iter_ : int
-        Newton steps.
-    result_ : minmin.Result
-        How the run ended, whether the bound is proved (``certified``), and its history.
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
-        Where X is a frame with names.
 
     Examples
     --------
@@ -71,93 +131,11 @@ class BlockLogisticRegression(Logistic, SingleFit):
     (1, 119)
     """
 
-    def __init__(
-        self,
-        blocks: Any = None,
-        *,
-        alpha: Any = 1e-3,
-        cheap: Any = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ):
-        super().__init__(
-            blocks,
-            alpha=alpha,
-            cheap=cheap,
-            fit_intercept=fit_intercept,
-            tol=tol,
-            max_seconds=max_seconds,
-            warm_start=warm_start,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
 
-
+@_document
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockLogisticRegressionCV(Logistic, PathFit):
     """Logistic regression with a penalty per block of columns, chosen by cross-validation.
-
-    Minimises the weighted mean of log(1 + exp(-margin)), for more than two classes of the softmax loss, plus
-    Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not penalised.
-
-    Along a path from large to small penalties every fit starts from its neighbour's coefficients, and the data of a
-    fold are prepared once. The last fit, of all samples with the best penalties, sets what is said below.
-
-    Parameters
-    ----------
-    blocks : dict or list of column selectors, optional
-        The columns of each block: slices, column numbers, boolean masks, column names, patterns of names
-        (``"cat_*"``), lists of those, or callables of X such as ``make_column_selector``. A dict names the blocks; in a
-        list they are block0, block1, and so on. Columns left over form a last block, "rest". Without it, all columns
-        are one block.
-    alphas : int, dict or sequence, optional
-        The penalties to try. A dict has a list of values for every block, of which all combinations are tried; a
-        sequence of numbers is tried for all blocks alike; any other sequence lists combinations, as tuples in the
-        blocks' order or as dicts. A number asks for so many values a block between 0.1 and 1e-7 times the mean |row|²
-        of the block; without it, 10 where there is one block, 5 each for two, 3 each for more.
-    cv : int, splitter or iterable, optional
-        As in scikit-learn; five folds where not given, stratified.
-    scoring : str or callable, optional
-        As in scikit-learn. Without it, minus the mean loss of the samples held out.
-    cheap : name or list of names of blocks, optional
-        The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones and, where there are none, full columns of sparse data.
-    fit_intercept : bool
-    class_weight : dict or "balanced", optional
-        As in scikit-learn.
-    tol : float
-        A fit ends when f - f* <= tol is proved, f being what it minimises.
-    max_seconds : float, optional
-        The time after which every fit ends anyway, with a ConvergenceWarning.
-    verbose : bool
-        Show a line on standard error while fitting.
-
-    Attributes
-    ----------
-    coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
-        In the order of X's columns.
-    intercept_ : array of shape (1,) or (n_classes,)
-    classes_ : array of shape (n_classes,)
-    blocks_, alpha_ : dict
-        Column numbers and penalty of every block, by its name.
-    cv_results_ : dict
-        As GridSearchCV's: "params", "mean_test_score", "split0_test_score" and so on; and "mean_passes".
-    best_index_, best_score_ : int, float
-        Which of them was chosen, and its mean score.
-    gap_bound_ : float
-        f at the coefficients is at most this above its minimum.
-    calls_ : dict
-        What the fit cost, by kind; "passes" are products with the columns that are not cheap.
-    n_iter_ : int
-        Newton steps.
-    result_ : minmin.Result
-        How the run ended, whether the bound is proved (``certified``), and its history.
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
-        Where X is a frame with names.
 
     Examples
     --------
@@ -169,30 +147,3 @@ class BlockLogisticRegressionCV(Logistic, PathFit):
     >>> sorted(model.alpha_)
     ['few', 'many']
     """
-
-    def __init__(
-        self,
-        blocks: Any = None,
-        *,
-        alphas: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        cheap: Any = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_seconds: float | None = None,
-        verbose: bool = False,
-    ):
-        super().__init__(
-            blocks,
-            alphas=alphas,
-            cv=cv,
-            scoring=scoring,
-            cheap=cheap,
-            fit_intercept=fit_intercept,
-            tol=tol,
-            max_seconds=max_seconds,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from minmin.errors import InputError
 from minmin.estimators.design import Design
 from minmin.estimators.grid import path_order, resolve_grid
 from minmin.estimators.model import BlockModel, Sample
-from minmin.estimators.penalties import Alphas, by_column
+from minmin.estimators.penalties import Alphas
 from minmin.result import Result
 
 _Array = np.ndarray[Any, Any]
@@ -37,31 +38,13 @@ class _Run(NamedTuple):
     message: str
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PathFit(BlockModel):
     """A model whose penalties are chosen from a grid."""
 
-    def __init__(
-        self,
-        blocks: Any = None,
-        *,
-        alphas: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        cheap: Any = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_seconds: float | None = None,
-        verbose: bool = False,
-    ):
-        self.blocks = blocks
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.cheap = cheap
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_seconds = max_seconds
-        self.verbose = verbose
+    alphas: Any = None
+    cv: Any = None
+    scoring: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose the penalties by cross-validation, then fit all samples with them.
@@ -79,50 +62,47 @@ class PathFit(BlockModel):
         -------
         self
         """
-        sample = self._sample(X, y, sample_weight)
-        names = list(sample.blocks)
-        points = resolve_grid(self.alphas, sample.blocks, sample.matrix, sample.weights)
+        matrix, target, weights, blocks = self._check_data(X, y, sample_weight)
+        names = list(blocks)
+        points = resolve_grid(self.alphas, blocks, matrix, weights)
         alphas = [dict(zip(names, point, strict=True)) for point in points.tolist()]
-        design = self._design(sample, [name for name, tried in zip(names, points.T, strict=True) if 0.0 in tried])
-        order = path_order(points, [len(columns) for columns in sample.blocks.values()])
+        unpenalised = [name for name, tried in zip(names, points.T, strict=True) if 0.0 in tried]
+        sample = Sample(self._design(matrix, blocks, unpenalised), target, weights)
+        order = path_order(points, [len(columns) for columns in blocks.values()])
         runs = []
         splits = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, groups)
         for number, (train, test) in enumerate(splits):
             part = sample.rows(train)
-            self._require_classes(part, f"the training part of split {number}")
+            self._require_classes(part.target, part.weights, f"the training part of split {number}")
             if self.scoring is None:
-                score = self._loss_of(design, sample, test)
+                score = self._loss_of(sample.rows(test))
             else:
-                score = self._scorer(design, test, X, y, sample_weight)
-            runs.append(self._path(design.rows(train), part, alphas, order, score))
+                score = self._scorer(sample.design, test, X, y, sample_weight)
+            runs.append(self._path(part, alphas, order, score))
         if not runs:
             raise InputError("cv yields no split; give at least one pair of training and test samples")
         self._report(alphas, runs)
         best = alphas[self.best_index_]
-        penalties = by_column(best, sample.blocks, design.n_features)
-        result, _ = self._minimum(self._problem(design, sample, penalties), design, sample, penalties, None)
-        self._keep(result, design, sample.blocks, best)
+        result, _ = self._minimise(self._problem(sample, best), sample, best, None)
+        self._keep(result, sample.design, best)
         return self
 
-    def _path(
-        self, design: Design, sample: Sample, alphas: list[Alphas], order: list[int], score: _Score
-    ) -> list[_Run]:
+    def _path(self, sample: Sample, alphas: list[Alphas], order: list[int], score: _Score) -> list[_Run]:
         """A fit with each of the penalties, each from where the one before ended."""
-        problem = self._problem(design, sample, np.zeros(design.n_features))
+        problem = self._problem(sample, alphas[0])
         runs: dict[int, _Run] = {}
         start = None
         for index in order:
-            penalties = by_column(alphas[index], sample.blocks, design.n_features)
-            problem = problem.with_penalties(*design.penalties(penalties))
-            result, problem = self._minimum(problem, design, sample, penalties, start)
+            problem = problem.with_penalties(**sample.design.penalties(alphas[index]))
+            result, problem = self._minimise(problem, sample, alphas[index], start)
             start = result.x, result.y
             proved = result.success and result.certified
             runs[index] = _Run(score(result), proved, result.seconds, result.calls.get("passes", 0), result.message)
         return [runs[index] for index in range(len(alphas))]
 
-    def _loss_of(self, design: Design, sample: Sample, test: Any) -> _Score:
+    def _loss_of(self, held_out: Sample) -> _Score:
         """Minus the mean loss of the samples held out."""
-        problem = self._problem(design.rows(test), sample.rows(test), np.zeros(design.n_features))
+        problem = self._problem(held_out, dict.fromkeys(held_out.design.blocks, 0.0))
         return lambda result: -problem.fix(result.x).at(result.y).value
 
     def _scorer(self, design: Design, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:

@@ -1,4 +1,4 @@
-"""The penalty of every block, and of every column."""
+"""The penalty of every block."""
 
 from __future__ import annotations
 
@@ -6,52 +6,41 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from minmin.errors import InputError, as_number
-from minmin.estimators.blocks import Blocks
 
 Alphas = dict[Hashable, float]
 
 
 def resolve_alphas(alpha: Any, names: Sequence[Hashable]) -> Alphas:
-    """One penalty a block, from one for all of them, one each in the blocks' order, or a mapping by name."""
+    """One penalty per block, from one for all of them, one each in the blocks' order, or a mapping by name."""
     if hasattr(alpha, "to_dict"):  # a pandas Series, whose labels are the blocks' names unless none of them is
         labelled = alpha.to_dict()
         alpha = labelled if set(labelled) & set(names) else list(labelled.values())
     if isinstance(alpha, Mapping):
-        return {name: checked_alpha(value, name) for name, value in in_order(alpha, names, "alpha").items()}
+        return {name: check_alpha(value, name) for name, value in put_in_order(alpha, names, "alpha").items()}
     if isinstance(alpha, str) or not (isinstance(alpha, Sequence) or getattr(alpha, "ndim", 0) == 1):
-        return {name: checked_alpha(alpha, name) for name in names}
+        return {name: check_alpha(alpha, name) for name in names}
     if len(alpha) != len(names):
-        raise InputError(f"alpha has {len(alpha)} entries for {len(names)} blocks: {_listed(names)}")
-    return {name: checked_alpha(value, name) for name, value in zip(names, alpha, strict=True)}
+        raise InputError(f"alpha has {len(alpha)} entries for {len(names)} blocks: {_list(names)}")
+    return {name: check_alpha(value, name) for name, value in zip(names, alpha, strict=True)}
 
 
-def checked_alpha(value: Any, block: Hashable) -> float:
+def check_alpha(value: Any, block: Hashable) -> float:
     number = as_number(value, f"alpha of block {block!r}")
     if not 0.0 <= number < math.inf:
         raise InputError(f"alpha of block {block!r} = {number} must be finite and not negative")
     return number
 
 
-def in_order(given: Mapping[Hashable, Any], names: Sequence[Hashable], parameter: str) -> dict[Hashable, Any]:
+def put_in_order(given: Mapping[Hashable, Any], names: Sequence[Hashable], parameter: str) -> dict[Hashable, Any]:
     """What a mapping gives for every block, in the blocks' order."""
     unknown = [name for name in given if name not in names]
     missing = [name for name in names if name not in given]
     if unknown or missing:
         problem = f"names {unknown[0]!r}, which is no block" if unknown else f"has nothing for block {missing[0]!r}"
-        raise InputError(f"{parameter} {problem}; the blocks are {_listed(names)}")
+        raise InputError(f"{parameter} {problem}; the blocks are {_list(names)}")
     return {name: given[name] for name in names}
 
 
-def by_column(alphas: Alphas, blocks: Blocks, n_features: int) -> np.ndarray[Any, Any]:
-    """The penalty of every column."""
-    penalties = np.empty(n_features)
-    for name, columns in blocks.items():
-        penalties[columns] = alphas[name]
-    return penalties
-
-
-def _listed(names: Iterable[Hashable]) -> str:
+def _list(names: Iterable[Hashable]) -> str:
     return ", ".join(repr(name) for name in names)

@@ -2,58 +2,68 @@
 
 from __future__ import annotations
 
-from minmin.estimators.families import Poisson
-from minmin.estimators.model import SingleFit
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
+
+from minmin.estimators.docs import document
+from minmin.estimators.model import BlockModel, SingleFit, Vector
 from minmin.estimators.path import PathFit
+from minmin.problems.linear.losses import LOSSES
+
+_document = document(
+    "Minimises the weighted mean of exp(margin) - y·margin plus Σ_b alpha_b/2 |w_b|² over the blocks b; the expected\n"
+    "count is exp(margin). The intercept is not penalised.",
+    scale="scikit-learn's PoissonRegressor has the same scale.",
+)
 
 
+class Poisson(RegressorMixin, BlockModel):
+    """Counts, or any numbers >= 0; the logarithm of what is expected is linear."""
+
+    _loss = LOSSES["poisson"]
+    _why_unbounded = (
+        "columns without a penalty, or the intercept alone, single out samples whose counts are all 0; give every "
+        "block an alpha above 0, and some count above 0"
+    )
+
+    def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
+        if (y < 0).any():
+            raise ValueError(f"Some value(s) of y are out of the valid range of a Poisson target: {y.min():g} < 0.")
+        return y, weights
+
+    def predict(self, X: Any) -> Vector:
+        """The expected count of every sample."""
+        return np.exp(self._margins(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D², the part of the deviance that is explained: 1 is perfect, 0 what a constant reaches.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+@_document
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockPoissonRegressor(Poisson, SingleFit):
     """Poisson regression with a penalty per block of columns, and a proof of how far from the minimum it is.
-
-    Minimises the weighted mean of exp(margin) - y·margin plus Σ_b alpha_b/2 |w_b|² over the blocks b; the expected
-    count is exp(margin). The intercept is not penalised.
-
-    Parameters
-    ----------
-    blocks : dict or list of column selectors, optional
-        The columns of each block: slices, column numbers, boolean masks, column names, patterns of names
-        (``"cat_*"``), lists of those, or callables of X such as ``make_column_selector``. A dict names the blocks; in a
-        list they are block0, block1, and so on. Columns left over form a last block, "rest". Without it, all columns
-        are one block.
-    alpha : float, sequence or dict
-        The penalties: one for all blocks, one each in the blocks' order, or by the blocks' names. 0 is allowed.
-        scikit-learn's PoissonRegressor has the same scale.
-    cheap : name or list of names of blocks, optional
-        The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones and, where there are none, full columns of sparse data.
-    fit_intercept : bool
-    tol : float
-        A fit ends when f - f* <= tol is proved, f being what it minimises.
-    max_seconds : float, optional
-        The time after which a fit ends anyway, with a ConvergenceWarning.
-    warm_start : bool
-        Start from the last fit's coefficients.
-    verbose : bool
-        Show a line on standard error while fitting.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,)
-        In the order of X's columns.
-    intercept_ : float
-    blocks_, alpha_ : dict
-        Column numbers and penalty of every block, by its name.
-    gap_bound_ : float
-        f at the coefficients is at most this above its minimum.
-    calls_ : dict
-        What the fit cost, by kind; "passes" are products with the columns that are not cheap.
-    n_iter_ : int
-        Newton steps.
-    result_ : minmin.Result
-        How the run ended, whether the bound is proved (``certified``), and its history.
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
-        Where X is a frame with names.
 
     Examples
     --------
@@ -67,64 +77,10 @@ class BlockPoissonRegressor(Poisson, SingleFit):
     """
 
 
+@_document
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockPoissonRegressorCV(Poisson, PathFit):
     """Poisson regression with a penalty per block of columns, chosen by cross-validation.
-
-    Minimises the weighted mean of exp(margin) - y·margin plus Σ_b alpha_b/2 |w_b|² over the blocks b; the expected
-    count is exp(margin). The intercept is not penalised.
-
-    Along a path from large to small penalties every fit starts from its neighbour's coefficients, and the data of a
-    fold are prepared once. The last fit, of all samples with the best penalties, sets what is said below.
-
-    Parameters
-    ----------
-    blocks : dict or list of column selectors, optional
-        The columns of each block: slices, column numbers, boolean masks, column names, patterns of names
-        (``"cat_*"``), lists of those, or callables of X such as ``make_column_selector``. A dict names the blocks; in a
-        list they are block0, block1, and so on. Columns left over form a last block, "rest". Without it, all columns
-        are one block.
-    alphas : int, dict or sequence, optional
-        The penalties to try. A dict has a list of values for every block, of which all combinations are tried; a
-        sequence of numbers is tried for all blocks alike; any other sequence lists combinations, as tuples in the
-        blocks' order or as dicts. A number asks for so many values a block between 0.1 and 1e-7 times the mean |row|²
-        of the block; without it, 10 where there is one block, 5 each for two, 3 each for more.
-    cv : int, splitter or iterable, optional
-        As in scikit-learn; five folds where not given.
-    scoring : str or callable, optional
-        As in scikit-learn. Without it, minus the mean loss of the samples held out.
-    cheap : name or list of names of blocks, optional
-        The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones and, where there are none, full columns of sparse data.
-    fit_intercept : bool
-    tol : float
-        A fit ends when f - f* <= tol is proved, f being what it minimises.
-    max_seconds : float, optional
-        The time after which every fit ends anyway, with a ConvergenceWarning.
-    verbose : bool
-        Show a line on standard error while fitting.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,)
-        In the order of X's columns.
-    intercept_ : float
-    blocks_, alpha_ : dict
-        Column numbers and penalty of every block, by its name.
-    cv_results_ : dict
-        As GridSearchCV's: "params", "mean_test_score", "split0_test_score" and so on; and "mean_passes".
-    best_index_, best_score_ : int, float
-        Which of them was chosen, and its mean score.
-    gap_bound_ : float
-        f at the coefficients is at most this above its minimum.
-    calls_ : dict
-        What the fit cost, by kind; "passes" are products with the columns that are not cheap.
-    n_iter_ : int
-        Newton steps.
-    result_ : minmin.Result
-        How the run ended, whether the bound is proved (``certified``), and its history.
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
-        Where X is a frame with names.
 
     Examples
     --------

@@ -2,58 +2,54 @@
 
 from __future__ import annotations
 
-from minmin.estimators.families import Gaussian
-from minmin.estimators.model import SingleFit
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from minmin.estimators.docs import document
+from minmin.estimators.model import BlockModel, SingleFit, Vector
 from minmin.estimators.path import PathFit
+from minmin.problems.linear.losses import LOSSES
+
+_document = document(
+    "Minimises the weighted mean of ½(margin - y)² plus Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not\n"
+    "penalised.",
+    scale="scikit-learn's is n times this for n samples.",
+)
 
 
+class Gaussian(RegressorMixin, BlockModel):
+    """Real targets, half the squared error."""
+
+    _loss = LOSSES["squared"]
+
+    def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
+        """The target about its mean, where an intercept takes that up: moving both alike changes no f.
+
+        Rounding errors are then those of y's spread, not of its size.
+        """
+        y = np.asarray(y, dtype=np.float64)
+        mean = float(y.mean()) if self.fit_intercept else 0.0
+        self._target_shift = mean if np.isfinite(mean) else 0.0
+        return y - self._target_shift, weights
+
+    def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
+        return coef, float(intercept) + self._target_shift
+
+    def _unshape(self) -> tuple[Vector, Any]:
+        return self.coef_, self.intercept_ - self._target_shift
+
+    def predict(self, X: Any) -> Vector:
+        """The expected target of every sample."""
+        return self._margins(X)
+
+
+@_document
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockRidge(Gaussian, SingleFit):
     """Least squares with a penalty per block of columns, and a proof of how far from the minimum it is.
-
-    Minimises the weighted mean of ½(margin - y)² plus Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not
-    penalised.
-
-    Parameters
-    ----------
-    blocks : dict or list of column selectors, optional
-        The columns of each block: slices, column numbers, boolean masks, column names, patterns of names
-        (``"cat_*"``), lists of those, or callables of X such as ``make_column_selector``. A dict names the blocks; in a
-        list they are block0, block1, and so on. Columns left over form a last block, "rest". Without it, all columns
-        are one block.
-    alpha : float, sequence or dict
-        The penalties: one for all blocks, one each in the blocks' order, or by the blocks' names. 0 is allowed.
-        scikit-learn's is n times this for n samples.
-    cheap : name or list of names of blocks, optional
-        The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones and, where there are none, full columns of sparse data.
-    fit_intercept : bool
-    tol : float
-        A fit ends when f - f* <= tol is proved, f being what it minimises.
-    max_seconds : float, optional
-        The time after which a fit ends anyway, with a ConvergenceWarning.
-    warm_start : bool
-        Start from the last fit's coefficients.
-    verbose : bool
-        Show a line on standard error while fitting.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,)
-        In the order of X's columns.
-    intercept_ : float
-    blocks_, alpha_ : dict
-        Column numbers and penalty of every block, by its name.
-    gap_bound_ : float
-        f at the coefficients is at most this above its minimum.
-    calls_ : dict
-        What the fit cost, by kind; "passes" are products with the columns that are not cheap.
-    n_iter_ : int
-        Newton steps.
-    result_ : minmin.Result
-        How the run ended, whether the bound is proved (``certified``), and its history.
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
-        Where X is a frame with names.
 
     Examples
     --------
@@ -68,64 +64,10 @@ class BlockRidge(Gaussian, SingleFit):
     """
 
 
+@_document
+@dataclass(eq=False, repr=False, kw_only=True)
 class BlockRidgeCV(Gaussian, PathFit):
     """Least squares with a penalty per block of columns, chosen by cross-validation.
-
-    Minimises the weighted mean of ½(margin - y)² plus Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not
-    penalised.
-
-    Along a path from large to small penalties every fit starts from its neighbour's coefficients, and the data of a
-    fold are prepared once. The last fit, of all samples with the best penalties, sets what is said below.
-
-    Parameters
-    ----------
-    blocks : dict or list of column selectors, optional
-        The columns of each block: slices, column numbers, boolean masks, column names, patterns of names
-        (``"cat_*"``), lists of those, or callables of X such as ``make_column_selector``. A dict names the blocks; in a
-        list they are block0, block1, and so on. Columns left over form a last block, "rest". Without it, all columns
-        are one block.
-    alphas : int, dict or sequence, optional
-        The penalties to try. A dict has a list of values for every block, of which all combinations are tried; a
-        sequence of numbers is tried for all blocks alike; any other sequence lists combinations, as tuples in the
-        blocks' order or as dicts. A number asks for so many values a block between 0.1 and 1e-7 times the mean |row|²
-        of the block; without it, 10 where there is one block, 5 each for two, 3 each for more.
-    cv : int, splitter or iterable, optional
-        As in scikit-learn; five folds where not given.
-    scoring : str or callable, optional
-        As in scikit-learn. Without it, minus the mean loss of the samples held out.
-    cheap : name or list of names of blocks, optional
-        The blocks that Newton's method eliminates by a factorisation; () for none. Without it, those for which that
-        is expected to pay: small ones and, where there are none, full columns of sparse data.
-    fit_intercept : bool
-    tol : float
-        A fit ends when f - f* <= tol is proved, f being what it minimises.
-    max_seconds : float, optional
-        The time after which every fit ends anyway, with a ConvergenceWarning.
-    verbose : bool
-        Show a line on standard error while fitting.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,)
-        In the order of X's columns.
-    intercept_ : float
-    blocks_, alpha_ : dict
-        Column numbers and penalty of every block, by its name.
-    cv_results_ : dict
-        As GridSearchCV's: "params", "mean_test_score", "split0_test_score" and so on; and "mean_passes".
-    best_index_, best_score_ : int, float
-        Which of them was chosen, and its mean score.
-    gap_bound_ : float
-        f at the coefficients is at most this above its minimum.
-    calls_ : dict
-        What the fit cost, by kind; "passes" are products with the columns that are not cheap.
-    n_iter_ : int
-        Newton steps.
-    result_ : minmin.Result
-        How the run ended, whether the bound is proved (``certified``), and its history.
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
-        Where X is a frame with names.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from minmin.experiments.settings import GROUPS, a1a_smoothness
 from minmin.experiments.summary import Summary
 
 Verdict = Literal["holds", "holds mostly", "does not hold"]
+_Ratio = Callable[[str, str], float]
 
 RULE = (
     "Every claim is turned into a ratio that must not exceed a bound in any setting. It holds if that is so in all "
@@ -50,7 +51,7 @@ class Claim(NamedTuple):
         return {**self._asdict(), "rows": [row._asdict() for row in self.rows]}
 
 
-def judged(ratios: list[float], bound: float) -> Verdict:
+def judge(ratios: list[float], bound: float) -> Verdict:
     """The one rule for all claims."""
     kept = sum(ratio <= bound for ratio in ratios)
     if kept == len(ratios):
@@ -62,78 +63,80 @@ def judged(ratios: list[float], bound: float) -> Verdict:
 def claims(summary: Summary) -> list[Claim]:
     """The verdict on every claim that the report's experiments bear on."""
     races = [group for group in summary.groups if group in ("diagonal", "coupled", "paper", "tight")]
-    found: list[Claim] = []
-    if races:
-        found += [_fewest_expensive_calls(summary, races), _coordinate_beats_nag(summary, races)]
-        found += [_cheap_calls_alike(summary, races), _useful_where_x_is_expensive(summary, races)]
-    if "paper" in races:
-        found.append(_smoothness())
-    if "kappa_x" in summary.groups:
-        found += [
-            _root_of_kappa_x(summary),
-            _kappa_y_costs_no_expensive_calls(summary),
-            _cheap_calls_grow_as_root(summary),
-        ]
-    return found
+    return [
+        *(_of_races(summary, races) if races else []),
+        *([_smoothness()] if "paper" in races else []),
+        *(_of_sweeps(summary) if "kappa_x" in summary.groups else []),
+    ]
 
 
-def _fewest_expensive_calls(summary: Summary, groups: list[str]) -> Claim:
-    def ratio(setting: str, bam: str) -> float:
-        others = (_calls(summary, setting, _scaled(summary, setting, other), "grad_x") for other in _OTHERS)
-        return _calls(summary, setting, bam, "grad_x") / min(others)
+def _of_races(summary: Summary, groups: list[str]) -> list[Claim]:
+    """What the paper concludes from its figures."""
 
-    return Claim(
-        "Results",
-        "BAM asks for ∇ₓ less often than NAG, ACDM and Linear Coupling, on both objectives, whatever the conditioning.",
-        "BAM's ∇ₓ calls over the fewest of the three: at most 1.",
-        list(_bam_rows(summary, groups, ratio, 1.0, "∇ₓ of the best other")),
-    )
+    def others(setting: str, kind: str) -> list[float]:
+        """The calls of the other methods, plain or rescaled, whichever asks for ∇ₓ less."""
+        scalings = ((method, f"{method}-rescaled") for method in _OTHERS)
+        scaled = (min(two, key=lambda key: _calls(summary, setting, key, "grad_x")) for two in scalings)
+        return [_calls(summary, setting, method, kind) for method in scaled]
 
-
-def _coordinate_beats_nag(summary: Summary, groups: list[str]) -> Claim:
-    def ratio(setting: str) -> float:
-        nag, *coordinate = (_calls(summary, setting, _scaled(summary, setting, m), "grad_x") for m in _OTHERS)
-        return max(coordinate) / nag
-
-    return Claim(
-        "Results",
-        "The accelerated coordinate methods beat NAG by far.",
-        f"The more ∇ₓ calls of ACDM and Linear Coupling over NAG's: at most {_SIGNIFICANTLY:g}.",
-        [
-            Row(GROUPS[group], f"{_listed(ratios)} × NAG's ∇ₓ", judged(ratios, _SIGNIFICANTLY))
-            for group in groups
-            for ratios in [[ratio(setting.key) for setting in summary.group(group)]]
-        ],
-    )
-
-
-def _cheap_calls_alike(summary: Summary, groups: list[str]) -> Claim:
-    def ratio(setting: str, bam: str) -> float:
-        others = [_calls(summary, setting, _scaled(summary, setting, other), "grad_y") for other in _OTHERS]
-        return _calls(summary, setting, bam, "grad_y") / float(np.median(others))
-
-    return Claim(
-        "Results",
-        "In calls of ∇ᵧ BAM is about as good as the coordinate methods and NAG.",
-        f"BAM's ∇ᵧ calls over the median of the three: at most {_ALIKE:g}.",
-        list(_bam_rows(summary, groups, ratio, _ALIKE, "the others' median ∇ᵧ")),
-    )
-
-
-def _useful_where_x_is_expensive(summary: Summary, groups: list[str]) -> Claim:
     def cost(setting: str, method: str) -> float:
         return _EXPENSIVE * _calls(summary, setting, method, "grad_x") + _calls(summary, setting, method, "grad_y")
 
-    def ratio(setting: str, bam: str) -> float:
-        others = (cost(setting, method) for method in CENTRAL if CONTESTANTS[method].family in _OTHERS)
-        return cost(setting, bam) / min(others)
+    def expensive_calls(setting: str, bam: str) -> float:
+        return _calls(summary, setting, bam, "grad_x") / min(others(setting, "grad_x"))
 
-    return Claim(
-        "Results",
-        "Where ∇ₓ is expensive, BAM can be useful.",
-        f"BAM's cost c·∇ₓ + ∇ᵧ at c = {_EXPENSIVE:g} over the lowest of the three in any scaling: at most {_NEARLY:g}.",
-        list(_bam_rows(summary, groups, ratio, _NEARLY, "the lowest other cost")),
-    )
+    def coordinate_calls(setting: str, _: str) -> float:
+        nag, *coordinate = others(setting, "grad_x")
+        return max(coordinate) / nag
+
+    def cheap_calls(setting: str, bam: str) -> float:
+        return _calls(summary, setting, bam, "grad_y") / float(np.median(others(setting, "grad_y")))
+
+    def costs(setting: str, bam: str) -> float:
+        return cost(setting, bam) / min(cost(setting, m) for m in CENTRAL if CONTESTANTS[m].method in _OTHERS)
+
+    def claim(text: str, rule: str, ratio: _Ratio, bound: float, unit: str, methods: Sequence[str] = _BAMS) -> Claim:
+        rows = []
+        for group in groups:
+            for method in methods:
+                ratios = [ratio(setting.key, method) for setting in summary.group(group)]
+                where = f"{GROUPS[group]}; {CONTESTANTS[method].label}" if method in _BAMS else GROUPS[group]
+                measured = ", ".join(f"{found:.2f}" for found in ratios)
+                rows.append(Row(where, f"{measured} × {unit}", judge(ratios, bound)))
+        return Claim("Results", text, f"{rule}: at most {bound:g}.", rows)
+
+    return [
+        claim(
+            "BAM asks for ∇ₓ less often than NAG, ACDM and Linear Coupling, on both objectives, whatever the "
+            "conditioning.",
+            "BAM's ∇ₓ calls over the fewest of the three",
+            expensive_calls,
+            1.0,
+            "∇ₓ of the best other",
+        ),
+        claim(
+            "The accelerated coordinate methods beat NAG by far.",
+            "The more ∇ₓ calls of ACDM and Linear Coupling over NAG's",
+            coordinate_calls,
+            _SIGNIFICANTLY,
+            "NAG's ∇ₓ",
+            methods=["nag"],
+        ),
+        claim(
+            "In calls of ∇ᵧ BAM is about as good as the coordinate methods and NAG.",
+            "BAM's ∇ᵧ calls over the median of the three",
+            cheap_calls,
+            _ALIKE,
+            "the others' median ∇ᵧ",
+        ),
+        claim(
+            "Where ∇ₓ is expensive, BAM can be useful.",
+            f"BAM's cost c·∇ₓ + ∇ᵧ at c = {_EXPENSIVE:g} over the lowest of the three in any scaling",
+            costs,
+            _NEARLY,
+            "the lowest other cost",
+        ),
+    ]
 
 
 def _smoothness() -> Claim:
@@ -146,69 +149,39 @@ def _smoothness() -> Claim:
     )
 
 
-def _root_of_kappa_x(summary: Summary) -> Claim:
-    return Claim(
-        "Theorem 2.2",
-        "BAM's ∇ₓ calls grow no faster than √κ_x.",
-        "The slope of log ∇ₓ calls over log κ_x, divided by ½: at most 1.1.",
-        _slope_rows(summary, "kappa_x", "grad_x"),
-    )
+def _of_sweeps(summary: Summary) -> list[Claim]:
+    """What the paper's theorem promises of condition numbers."""
 
+    def slope(bam: str, group: str, kind: str) -> Row:
+        found = summary.slope(group, bam, kind)
+        return Row(CONTESTANTS[bam].label, f"slope {found:.2f}", judge([found / 0.5], 1.1))
 
-def _kappa_y_costs_no_expensive_calls(summary: Summary) -> Claim:
-    def growth(method: str) -> float:
-        calls = [_calls(summary, setting.key, method, "grad_x") for setting in summary.group("kappa_y")]
-        return max(calls) / min(calls)
+    def growth(bam: str) -> Row:
+        calls = [_calls(summary, setting.key, bam, "grad_x") for setting in summary.group("kappa_y")]
+        found = max(calls) / min(calls)
+        return Row(CONTESTANTS[bam].label, f"{found:.2f} ×", judge([found], _LITTLE))
 
-    return Claim(
-        "Theorem 2.2",
-        "κ_y does not matter to BAM's ∇ₓ calls.",
-        f"The most over the fewest ∇ₓ calls while κ_y goes from 1e2 to 1e6: at most {_LITTLE:g}.",
-        [
-            Row(CONTESTANTS[bam].label, f"{found:.2f} ×", judged([found], _LITTLE))
-            for bam in _BAMS
-            for found in [growth(bam)]
-        ],
-    )
-
-
-def _cheap_calls_grow_as_root(summary: Summary) -> Claim:
-    return Claim(
-        "Theorem 2.2",
-        "With κ_y above κ_x, BAM's ∇ᵧ calls grow no faster than √κ_y.",
-        "The slope of log ∇ᵧ calls over log κ_y, divided by ½: at most 1.1.",
-        _slope_rows(summary, "kappa_y", "grad_y"),
-    )
-
-
-def _slope_rows(summary: Summary, group: str, kind: str) -> list[Row]:
-    """The slope of both BAMs along a sweep, beside the theory's ½."""
     return [
-        Row(CONTESTANTS[bam].label, f"slope {slope:.2f}", judged([slope / 0.5], 1.1))
-        for bam in _BAMS
-        for slope in [summary.slope(group, bam, kind)]
+        Claim(
+            "Theorem 2.2",
+            "BAM's ∇ₓ calls grow no faster than √κ_x.",
+            "The slope of log ∇ₓ calls over log κ_x, divided by ½: at most 1.1.",
+            [slope(bam, "kappa_x", "grad_x") for bam in _BAMS],
+        ),
+        Claim(
+            "Theorem 2.2",
+            "κ_y does not matter to BAM's ∇ₓ calls.",
+            f"The most over the fewest ∇ₓ calls while κ_y goes from 1e2 to 1e6: at most {_LITTLE:g}.",
+            [growth(bam) for bam in _BAMS],
+        ),
+        Claim(
+            "Theorem 2.2",
+            "With κ_y above κ_x, BAM's ∇ᵧ calls grow no faster than √κ_y.",
+            "The slope of log ∇ᵧ calls over log κ_y, divided by ½: at most 1.1.",
+            [slope(bam, "kappa_y", "grad_y") for bam in _BAMS],
+        ),
     ]
-
-
-def _bam_rows(
-    summary: Summary, groups: list[str], ratio: Callable[[str, str], float], bound: float, unit: str
-) -> Iterator[Row]:
-    for group in groups:
-        for bam in _BAMS:
-            ratios = [ratio(setting.key, bam) for setting in summary.group(group)]
-            yield Row(
-                f"{GROUPS[group]}; {CONTESTANTS[bam].label}", f"{_listed(ratios)} × {unit}", judged(ratios, bound)
-            )
-
-
-def _scaled(summary: Summary, setting: str, method: str) -> str:
-    """The method, plain or rescaled, whichever asks for ∇ₓ less."""
-    return min((method, f"{method}-rescaled"), key=lambda key: _calls(summary, setting, key, "grad_x"))
 
 
 def _calls(summary: Summary, setting: str, method: str, kind: str) -> float:
     return float(summary.at(setting, method, summary.tol, kind).median)
-
-
-def _listed(ratios: list[float]) -> str:
-    return ", ".join(f"{ratio:.2f}" for ratio in ratios)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-SCIPY = "scipy"
-"""The method of contestants that minmin.minimize() does not run."""
+SCIPY = "joint-lbfgs"
+"""The method that minmin.minimize() does not run: SciPy's L-BFGS-B on (x, y) jointly."""
+GRID = (0.5, 1.0, 2.0)
+"""Lengths of local steps, in units of 1/L, that are tried where theory gives none."""
+_NO_BOUNDS = {"certify_every": 0}
+"""Experiments look at f itself, and the paper counts steps alone."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +23,9 @@ class Contestant:
     ----------
     key, label : str
         For files, and for people.
-    family : str
-        Contestants of one family share a colour; the first of it is drawn solid, its variants dashed.
     method : str
-        What ``minmin.minimize`` takes, or ``SCIPY`` for its L-BFGS-B on (x, y) jointly.
+        What ``minmin.minimize`` takes, or ``SCIPY``. Contestants of one method share a colour; the first of them is
+        drawn solid, its variants dashed.
     options : mapping
         What else it takes.
     draws : bool
@@ -32,61 +36,46 @@ class Contestant:
 
     key: str
     label: str
-    family: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
     draws: bool = False
     federated: bool = False
 
 
-def _coordinate(method: str, label: str) -> list[Contestant]:
-    """Without certificates on the way: experiments look at f itself, and the paper counts steps alone."""
-    plain = {"certify_every": 0}
-    return [
-        Contestant(method, label, method, method, plain, draws=True),
-        Contestant(f"{method}-rescaled", f"{label}, rescaled", method, method, {**plain, "rescale": True}, draws=True),
-    ]
-
-
-GRID = (0.5, 1.0, 2.0)
-"""Lengths of local steps, in units of 1/L, that are tried where theory gives none."""
-
-
 def _federated() -> list[Contestant]:
     """Rounds of ours, and of methods that the paper names, with five local steps of every length of the grid."""
-    plain = {"certify_every": 0}
-    ours = [
-        Contestant("federated-bam", "BAM", "bam", "bam", federated=True),
-        Contestant("federated-lbfgs", "reduced-lbfgs (ours)", "reduced-lbfgs", "reduced-lbfgs", federated=True),
-        Contestant(
-            "federated-lbfgs-stateless",
-            "reduced-lbfgs, stateless clients",
-            "reduced-lbfgs",
-            "reduced-lbfgs",
-            {"stateless": True},
-            federated=True,
-        ),
-        Contestant("proxskip", "ProxSkip", "proxskip", "proxskip", plain, federated=True),
-    ]
+    contestant = partial(Contestant, federated=True)
+    ours, stateless = "reduced-lbfgs (ours)", "reduced-lbfgs, stateless clients"
     tuned = {"fedrecon": "Federated Reconstruction", "fedavg": "FedAvg", "scaffold": "SCAFFOLD"}
-    return ours + [
-        Contestant(f"{key}-{size:g}", f"{label}, {size:g}/L", key, key, {**plain, "step_size": size}, federated=True)
-        for key, label in tuned.items()
-        for size in GRID
+    return [
+        contestant("federated-bam", "BAM", "bam"),
+        contestant("federated-lbfgs", ours, "reduced-lbfgs"),
+        contestant("federated-lbfgs-stateless", stateless, "reduced-lbfgs", {"stateless": True}),
+        contestant("proxskip", "ProxSkip", "proxskip", _NO_BOUNDS),
+        *(
+            contestant(f"{method}-{size:g}", f"{label}, {size:g}/L", method, {**_NO_BOUNDS, "step_size": size})
+            for method, label in tuned.items()
+            for size in GRID
+        ),
     ]
 
 
+_RESCALED = {"rescale": True}
 CONTESTANTS: dict[str, Contestant] = {
     contestant.key: contestant
     for contestant in [
-        Contestant("bam", "BAM", "bam", "bam"),
-        Contestant("bam-paper", "BAM, the paper's inner solver", "bam", "bam", {"inner": "nag-ogmg"}),
-        Contestant("nag", "NAG", "nag", "nag"),
-        Contestant("nag-rescaled", "NAG, rescaled", "nag", "nag", {"rescale": True}),
-        *_coordinate("acdm", "ACDM"),
-        *_coordinate("lincoupling", "Linear Coupling"),
-        Contestant("joint-lbfgs", "L-BFGS on (x, y), SciPy", "joint-lbfgs", SCIPY),
-        Contestant("reduced-lbfgs", "reduced-lbfgs (ours)", "reduced-lbfgs", "reduced-lbfgs"),
+        Contestant("bam", "BAM", "bam"),
+        Contestant("bam-paper", "BAM, the paper's inner solver", "bam", {"inner": "nag-ogmg"}),
+        Contestant("nag", "NAG", "nag"),
+        Contestant("nag-rescaled", "NAG, rescaled", "nag", _RESCALED),
+        Contestant("acdm", "ACDM", "acdm", _NO_BOUNDS, draws=True),
+        Contestant("acdm-rescaled", "ACDM, rescaled", "acdm", _NO_BOUNDS | _RESCALED, draws=True),
+        Contestant("lincoupling", "Linear Coupling", "lincoupling", _NO_BOUNDS, draws=True),
+        Contestant(
+            "lincoupling-rescaled", "Linear Coupling, rescaled", "lincoupling", _NO_BOUNDS | _RESCALED, draws=True
+        ),
+        Contestant("joint-lbfgs", "L-BFGS on (x, y), SciPy", SCIPY),
+        Contestant("reduced-lbfgs", "reduced-lbfgs (ours)", "reduced-lbfgs"),
         *_federated(),
     ]
 }

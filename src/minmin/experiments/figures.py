@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from minmin.experiments.contestants import CENTRAL, CONTESTANTS
-from minmin.experiments.looks import look
+from minmin.experiments.contestants import CONTESTANTS
 from minmin.experiments.race import levels, short
-from minmin.experiments.settings import GROUPS
+from minmin.experiments.settings import GROUPS, Setting
+from minmin.experiments.styles import style
 from minmin.experiments.summary import KINDS, Summary, best_of_grid, spread, theory_line
 
 _LABELS = {
     "grad_x": "calls of $\\nabla_x f$",
     "grad_y": "calls of $\\nabla_y f$",
     "seconds": "seconds",
-    "kilobytes": "kilobytes sent, both ways, all clients",
 }
 _GAP = "$(f - f^*)\\,/\\,(f(0) - f^*)$"
 _DASHES = (0, (3.5, 1.5))
@@ -40,7 +38,7 @@ def figures(summary: Summary) -> dict[str, Figure]:
     return drawn
 
 
-def rendered(figure: Figure) -> dict[str, bytes]:
+def render(figure: Figure) -> dict[str, bytes]:
     """A figure as the bytes of a PNG and of a PDF file, without the date in it."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # found once, it holds for both
@@ -53,30 +51,45 @@ def rendered(figure: Figure) -> dict[str, bytes]:
 
 
 def _race_figure(summary: Summary, group: str) -> Figure:
-    """A row a gradient, a column a setting: the layout of the paper."""
-    settings = summary.group(group)
+    titles = {setting: _math(setting.label) for setting in summary.group(group)}
+    return _rows_of_kinds(summary, titles, {kind: _LABELS[kind] for kind in KINDS}, GROUPS[group])
+
+
+def _federated_figure(summary: Summary) -> Figure:
+    """Rounds and bytes; of every method only the best of its grid."""
+    settings = [*summary.group("clients"), *summary.group("squares")]
+    titles = {setting: f"{GROUPS[setting.group].split(',')[0]}\n{setting.label}" for setting in settings}
+    kinds = {"grad_x": "rounds", "kilobytes": "kilobytes sent, both ways, all clients"}
+    title = "Rounds and bytes of federated methods, each with the best of its lengths of local steps"
+    return _rows_of_kinds(summary, titles, kinds, title)
+
+
+def _rows_of_kinds(summary: Summary, titles: dict[Setting, str], kinds: dict[str, str], title: str) -> Figure:
+    """A row for each kind of cost, a column for each setting: the layout of the paper."""
     figure = Figure(figsize=(11, 7.2), layout="constrained")
-    panels = figure.subplots(2, len(settings), sharey=True)
-    for row, kind in zip(panels, KINDS, strict=True):
-        for axis, setting in zip(row, settings, strict=True):
-            _draw_curves(axis, summary, setting.key, kind)
-            axis.set(xlabel=_LABELS[kind], title=_math(setting.label) if kind == "grad_x" else "")
+    panels = figure.subplots(2, len(titles), sharey=True)
+    for row, kind in zip(panels, kinds, strict=True):
+        for axis, setting in zip(row, titles, strict=True):
+            _draw_curves(axis, summary, setting, kind)
+            axis.set_xlabel(kinds[kind])
         row[0].set_ylabel(_GAP)
-    return _finished(figure, panels[0, 0], GROUPS[group])
+    for axis, text in zip(panels[0], titles.values(), strict=True):
+        axis.set_title(text)
+    return _finish(figure, panels[0, 0], title)
 
 
 def _seconds_figure(summary: Summary, groups: list[str]) -> Figure:
-    """A row a group."""
+    """A row for each group."""
     figure = Figure(figsize=(11, 1.2 + 2.8 * len(groups)), layout="constrained")
     panels = np.atleast_2d(figure.subplots(len(groups), 3, sharey=True))
     for row, group in zip(panels, groups, strict=True):
         for axis, setting in zip(row, summary.group(group), strict=True):
-            _draw_curves(axis, summary, setting.key, "seconds")
+            _draw_curves(axis, summary, setting, "seconds")
             axis.set_title(f"{GROUPS[group]}\n{_math(setting.label)}", fontsize="small")
         row[0].set_ylabel(_GAP)
     for axis in panels[-1]:
         axis.set_xlabel(_LABELS["seconds"])
-    return _finished(figure, panels[0, 0], "Seconds, one thread a run")
+    return _finish(figure, panels[0, 0], "Seconds, one thread per run")
 
 
 def _scaling_figure(summary: Summary) -> Figure:
@@ -89,36 +102,18 @@ def _scaling_figure(summary: Summary) -> Figure:
     fixed = {"kappa_x": "\\kappa_y = 10^4", "kappa_y": "\\kappa_x = 10^2"}
     for axis, group in zip(panels[0], fixed, strict=True):
         axis.set_title(f"${fixed[group]}$ fixed, $\\{group}$ grows")
-    return _finished(figure, panels[0, 0], "Calls against condition numbers, coupled quadratics")
+    return _finish(figure, panels[0, 0], "Calls against condition numbers, coupled quadratics")
 
 
-def _federated_figure(summary: Summary) -> Figure:
-    """Rounds and bytes; of every family only the best of its grid."""
-    settings = [*summary.group("clients"), *summary.group("squares")]
-    figure = Figure(figsize=(11, 7.2), layout="constrained")
-    panels = figure.subplots(2, len(settings), sharey=True)
-    for row, kind in zip(panels, ("grad_x", "kilobytes"), strict=True):
-        for axis, setting in zip(row, settings, strict=True):
-            shown = best_of_grid(summary, setting)
-            _draw_curves(axis, summary, setting.key, kind, shown)
-            for line in axis.get_lines():
-                line.set_label(line.get_label().partition(",")[0] if "/L" in line.get_label() else line.get_label())
-            title = f"{GROUPS[setting.group].split(',')[0]}\n{setting.label}"
-            axis.set(xlabel=_LABELS[kind] if kind == "kilobytes" else "rounds", title=title if kind == "grad_x" else "")
-        row[0].set_ylabel(_GAP)
-    title = "Rounds and bytes of federated methods, each with the best of its lengths of local steps"
-    return _finished(figure, panels[0, 0], title)
-
-
-def _draw_curves(axis: Axes, summary: Summary, setting: str, kind: str, methods: Sequence[str] = CENTRAL) -> None:
+def _draw_curves(axis: Axes, summary: Summary, setting: Setting, kind: str) -> None:
     gaps = np.array(levels(summary.tol))
-    for method in methods:
-        rows = summary.column(setting, method, kind)
+    for method in best_of_grid(summary, setting):
+        rows = summary.column(setting.key, method, kind)
         low, middle, high = spread(rows)
         reached = np.isfinite(middle)
-        axis.plot(middle[reached], gaps[reached], **_style(method))
+        axis.plot(middle[reached], gaps[reached], **_line(method))
         if len(rows) > 1:
-            axis.fill_betweenx(gaps, low, high, where=np.isfinite(high), color=look(method).colour, alpha=0.18, lw=0)
+            axis.fill_betweenx(gaps, low, high, where=np.isfinite(high), color=style(method).colour, alpha=0.18, lw=0)
     axis.set(xscale="log", yscale="log")
     axis.grid(alpha=0.3)
 
@@ -128,8 +123,8 @@ def _draw_scaling(axis: Axes, summary: Summary, group: str, kind: str) -> None:
     kappas = np.array([setting.varied for setting in settings])
     for method in settings[0].methods:
         low, middle, high = np.array([summary.at(s.key, method, summary.tol, kind) for s in settings]).T
-        axis.plot(kappas, middle, marker="o", markersize=3.5, **_style(method))
-        axis.fill_between(kappas, low, high, color=look(method).colour, alpha=0.18, lw=0)
+        axis.plot(kappas, middle, marker="o", markersize=3.5, **_line(method))
+        axis.fill_between(kappas, low, high, color=style(method).colour, alpha=0.18, lw=0)
     axis.plot(
         kappas, theory_line(summary, group, kind), color="k", lw=1, ls=":", label="theory for BAM, up to a constant"
     )
@@ -137,17 +132,15 @@ def _draw_scaling(axis: Axes, summary: Summary, group: str, kind: str) -> None:
     axis.grid(alpha=0.3)
 
 
-def _style(method: str) -> dict[str, Any]:
-    colour, dashed, width = look(method)
-    return {
-        "color": colour,
-        "linestyle": _DASHES if dashed else "-",
-        "linewidth": width,
-        "label": CONTESTANTS[method].label,
-    }
+def _line(method: str) -> dict[str, Any]:
+    """How a method is drawn; of several lengths of steps only one is, so the label need not name it."""
+    label, colour, dashed, width = style(method)
+    if "step_size" in CONTESTANTS[method].options:
+        label = label.partition(",")[0]
+    return {"color": colour, "linestyle": _DASHES if dashed else "-", "linewidth": width, "label": label}
 
 
-def _finished(figure: Figure, first: Axes, title: str) -> Figure:
+def _finish(figure: Figure, first: Axes, title: str) -> Figure:
     figure.suptitle(title)
     figure.legend(*first.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     return figure

@@ -1,10 +1,9 @@
-"""The memory of a report's folder: one line for every finished run, so that a second start goes on from there."""
+"""The memory of a report's folder: one line for every finished run, so that a second start resumes."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -41,12 +40,7 @@ class Journal:
         self.path = folder / _NAME
         self.experiments: set[str] = set()
         self.outcomes: dict[Task, Outcome] = {}
-        header = {
-            "minmin report": 1,
-            "code": code_digest(),
-            "seeds": seeds,
-            "tol": tol,
-        }
+        header = {"minmin report": 1, "code": code_digest(), "seeds": seeds, "tol": tol}
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -65,9 +59,10 @@ class Journal:
         write_atomically(self.path, _line(header))
 
     def _read(self, header: dict[str, Any]) -> None:
-        first, *entries = _whole_lines(self.path)
-        if "minmin report" not in first:
+        entries = _read_entries(self.path)
+        if not entries or "minmin report" not in entries[0]:
             raise InputError(f"{self.path} is not a journal of minmin; give another folder by --out")
+        first = entries.pop(0)
         if any(first[name] != header[name] for name in ("seeds", "tol")):
             raise InputError(
                 f"the folder {self.path.parent} holds a report with --seeds {first['seeds']} --tol {first['tol']:g}; "
@@ -86,14 +81,11 @@ class Journal:
     def ask(self, experiment: str) -> None:
         if experiment not in self.experiments:
             self.experiments.add(experiment)
-            self._append({"experiment": experiment})
+            append(self.path, _line({"experiment": experiment}))
 
     def add(self, task: Task, outcome: Outcome) -> None:
         self.outcomes[task] = outcome
-        self._append({"task": list(task), "outcome": asdict(outcome)})
-
-    def _append(self, entry: dict[str, Any]) -> None:
-        append(self.path, _line(entry))
+        append(self.path, _line({"task": list(task), "outcome": asdict(outcome)}))
 
 
 def code_digest() -> str:
@@ -110,9 +102,9 @@ def _line(entry: dict[str, Any]) -> bytes:
     return json.dumps(entry).encode() + b"\n"
 
 
-def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The entries; a process that was killed may have left half a line at the end."""
-    empty = True
+def _read_entries(path: Path) -> list[dict[str, Any]]:
+    """All whole lines; a process that was killed may have left half a line at the end."""
+    entries = []
     for line in path.read_bytes().split(b"\n"):
         try:
             entry = json.loads(line)
@@ -120,7 +112,5 @@ def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
             break
         if not isinstance(entry, dict):
             break
-        yield entry
-        empty = False
-    if empty:
-        yield {}
+        entries.append(entry)
+    return entries

@@ -16,7 +16,7 @@ from minmin.core.problem import Problem
 from minmin.core.start import make_start
 from minmin.errors import NonFiniteError
 from minmin.experiments.contestants import CONTESTANTS, SCIPY, Contestant
-from minmin.experiments.settings import settings
+from minmin.experiments.settings import SETTINGS
 from minmin.federated import Client
 from minmin.problems import Quadratic
 from minmin.problems.sum import Sum
@@ -32,7 +32,6 @@ _MOST_CALLS = 200_000
 class Task(NamedTuple):
     """Who runs on what; the seed is the problem's, where that is random, and the method's."""
 
-    experiment: str
     setting: str
     method: str
     seed: int
@@ -45,12 +44,13 @@ class Outcome:
     grad_x: list[int] = field(default_factory=list)
     grad_y: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    """Of four digits."""
     kilobytes: list[float] = field(default_factory=list)
     """Sent to and by all clients together, where there are some."""
 
 
 def levels(tol: float) -> list[float]:
-    """Relative gaps from 1 down to ``tol``, ten a decade."""
+    """Relative gaps from 1 down to ``tol``, ten per decade."""
     count = math.ceil(-10.0 * math.log10(tol) - 1e-9)
     return [float(f"{10.0 ** (-k / 10.0):.4g}") for k in range(1, count)] + [tol]
 
@@ -62,7 +62,7 @@ def short(level: float) -> str:
 
 def race(task: Task, tol: float) -> Outcome:
     """Run a task to the relative gap ``tol``, (f - f*)/(f(0) - f*)."""
-    problem, start, minimum = _problem(task.experiment, task.setting, task.seed)
+    problem, start, minimum = _problem(task.setting, task.seed if SETTINGS[task.setting].is_random else 0)
     finish = _Finish([minimum + level * (start - minimum) for level in levels(tol)])
     contestant = CONTESTANTS[task.method]
     if contestant.method == SCIPY:
@@ -78,19 +78,16 @@ def race(task: Task, tol: float) -> Outcome:
             max_grad_x=_MOST_CALLS,
             max_grad_y=_MOST_CALLS,
             seed=task.seed,
-            callback=finish.look,
+            callback=finish.passes_at,
             **contestant.options,
         )
     return finish.outcome
 
 
 @lru_cache(maxsize=64)
-def _problem(experiment: str, key: str, seed: int) -> tuple[Problem, float, float]:
+def _problem(setting: str, seed: int) -> tuple[Problem, float, float]:
     """A setting's problem with f(0) and f*."""
-    (setting,) = (setting for setting in settings((experiment,)) if setting.key == key)
-    if not setting.is_random and seed != 0:
-        return _problem(experiment, key, 0)
-    problem = setting.build(seed)
+    problem = SETTINGS[setting].build(seed)
     return problem, problem.evaluate(*make_start(problem)).value, _minimum(problem)
 
 
@@ -107,8 +104,8 @@ class _Finish:
         self.values = values
         self.outcome = Outcome()
 
-    def look(self, record: Record) -> None:
-        self.passes(record.value, record.grad_x, record.grad_y, record.seconds)
+    def passes_at(self, record: Record) -> bool:
+        return self.passes(record.value, record.grad_x, record.grad_y, record.seconds)
 
     def passes(self, value: float, grad_x: int, grad_y: int, seconds: float) -> bool:
         """Note all values that are reached, and say whether the last one is."""
@@ -116,7 +113,7 @@ class _Finish:
         while len(noted.grad_x) < len(self.values) and value <= self.values[len(noted.grad_x)]:
             noted.grad_x.append(grad_x)
             noted.grad_y.append(grad_y)
-            noted.seconds.append(seconds)
+            noted.seconds.append(float(f"{seconds:.4g}"))
         return len(noted.grad_x) == len(self.values)
 
 
@@ -124,15 +121,13 @@ def _run_federated(problem: Problem, contestant: Contestant, finish: _Finish) ->
     """Every term of a Sum at a client of its own; rounds are calls of ∇ₓ."""
     assert isinstance(problem, Sum)
     clients = [Client(term, weight) for term, weight in zip(problem.terms, problem.weights, strict=True)]
-
-    def look(record: Record) -> bool:
-        return finish.passes(record.value, record.grad_x, record.grad_y, record.seconds)
-
+    ours = contestant.method in ("bam", "reduced-lbfgs")
+    rounds = _MOST_ROUNDS if ours else _MOST_ROUNDS_OF_BASELINES
     result: Result | None
     try:
-        ours = contestant.family in ("bam", "reduced-lbfgs")
-        rounds = _MOST_ROUNDS if ours else _MOST_ROUNDS_OF_BASELINES
-        result = federated.run(clients, contestant.method, tol=0, rounds=rounds, callback=look, **contestant.options)
+        result = federated.run(
+            clients, contestant.method, tol=0, rounds=rounds, callback=finish.passes_at, **contestant.options
+        )
     except NonFiniteError as error:  # local steps were too long
         result = error.result
     if result is None:

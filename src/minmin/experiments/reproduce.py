@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from minmin.errors import InputError
 from minmin.experiments.claims import Claim, claims
-from minmin.experiments.figures import figures, rendered
+from minmin.experiments.figures import figures, render
 from minmin.experiments.journal import Journal
 from minmin.experiments.machine import machine
 from minmin.experiments.page import page
@@ -66,9 +66,7 @@ def reproduce(
     found, here = claims(summary), machine()
     drawn = figures(summary)
     command = f"minmin reproduce EXPERIMENT --seeds {seeds} --tol {short(tol)} --out {out.name}"
-    contents = {
-        f"{name}.{kind}": content for name, figure in drawn.items() for kind, content in rendered(figure).items()
-    }
+    contents = {f"{name}.{kind}": content for name, figure in drawn.items() for kind, content in render(figure).items()}
     contents["results.json"] = results_json(summary, found, seeds)
     contents["results.csv"] = results_csv(summary)
     contents["times.json"] = times_json(summary, here)

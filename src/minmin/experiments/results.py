@@ -43,16 +43,8 @@ def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
         ],
         "verdict": {"rule": RULE, "claims": [claim.as_dict() for claim in claims]},
         "runs": [
-            {
-                "setting": setting,
-                "method": method,
-                "seed": seed,
-                "grad_x": run.grad_x,
-                "grad_y": run.grad_y,
-                **({"kilobytes": run.kilobytes} if run.kilobytes else {}),
-            }
-            for (setting, method), runs in summary.runs.items()
-            for seed, run in enumerate(runs)
+            {name: value for name, value in run.items() if name != "kilobytes" or value}
+            for run in summary.each_run(*KINDS, "kilobytes")
         ],
     }
     return _lines(content)
@@ -63,10 +55,9 @@ def results_csv(summary: Summary) -> bytes:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["setting", "method", "seed", "level", *KINDS])
-    for (setting, method), runs in summary.runs.items():
-        for seed, run in enumerate(runs):
-            for level, calls in zip(levels(summary.tol), zip(run.grad_x, run.grad_y, strict=True), strict=False):
-                writer.writerow([setting, method, seed, level, *calls])
+    for run in summary.each_run(*KINDS):
+        for level, calls in zip(levels(summary.tol), zip(run["grad_x"], run["grad_y"], strict=True), strict=False):
+            writer.writerow([run["setting"], run["method"], run["seed"], level, *calls])
     return buffer.getvalue().encode()
 
 
@@ -75,11 +66,7 @@ def times_json(summary: Summary, machine: dict[str, str]) -> bytes:
     content = {
         "machine": machine,
         "levels": levels(summary.tol),
-        "runs": [
-            {"setting": setting, "method": method, "seed": seed, "seconds": [float(f"{s:.4g}") for s in run.seconds]}
-            for (setting, method), runs in summary.runs.items()
-            for seed, run in enumerate(runs)
-        ],
+        "runs": list(summary.each_run("seconds")),
     }
     return _lines(content)
 

@@ -23,7 +23,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def tasks(experiments: tuple[str, ...], seeds: int) -> list[Task]:
     """Every run of these experiments; where nothing is random one seed is enough."""
     return [
-        Task(setting.experiment, setting.key, method, seed)
+        Task(setting.key, method, seed)
         for setting in settings(experiments)
         for method in setting.methods
         for seed in range(min(seeds, setting.most_seeds) if setting.is_random or CONTESTANTS[method].draws else 1)
@@ -43,18 +43,18 @@ def run_missing(journal: Journal, wanted: list[Task], tol: float, tell: Callable
     workers = min(len(os.sched_getaffinity(0)), len(missing))
     # Fresh processes, so that the limit on threads holds from their first import on; a pool that is left, for
     # whatever reason, ends them at once.
-    with _one_thread_each(), _started(workers) as pool:
-        for task, outcome in pool.imap_unordered(partial(_raced, tol), missing):
+    with _one_thread_each(), _start(workers) as pool:
+        for task, outcome in pool.imap_unordered(partial(_race, tol), missing):
             journal.add(task, outcome)
             done += 1
             tell(done, len(wanted))
 
 
-def _raced(tol: float, task: Task) -> tuple[Task, Outcome]:
+def _race(tol: float, task: Task) -> tuple[Task, Outcome]:
     return task, race(task, tol)
 
 
-def _started(workers: int) -> Any:
+def _start(workers: int) -> Any:
     """Workers that leave Ctrl-C to their parent, from before their first line on: they inherit what it blocks now."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

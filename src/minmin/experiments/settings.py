@@ -43,8 +43,6 @@ class Setting:
 
     Attributes
     ----------
-    key : str
-        "group/value".
     experiment, group : str
     label : str
         What changes within the group.
@@ -60,7 +58,6 @@ class Setting:
         No more seeds than this are worth their time here.
     """
 
-    key: str
     experiment: str
     group: str
     label: str
@@ -69,6 +66,11 @@ class Setting:
     is_random: bool = True
     methods: tuple[str, ...] = CENTRAL
     most_seeds: int = 10**6
+
+    @property
+    def key(self) -> str:
+        """Its name in files."""
+        return f"{self.group}/{self.varied:g}"
 
 
 def a1a_smoothness() -> float:
@@ -85,7 +87,7 @@ def description(group: str) -> str:
     return {
         "clients": f"{data_name()}, sorted by a random feature and cut into clients: x is the first 100 columns, y_i "
         "the other 23 and an intercept; α_x = 1e-3, α_y = 1e-4. A call of ∇ₓ is a round of communication.",
-        "squares": "Least squares, d_x = 100, d_y = 50, 100 rows a client, α = 1e-3 in both blocks; three instances.",
+        "squares": "Least squares, d_x = 100, d_y = 50, 100 rows per client, α = 1e-3 in both blocks; three instances.",
         "diagonal": "As in the paper: eigenvalues of each block drawn uniformly between μ and L, and blocks that do "
         "not interact. μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10. Since μ_x = μ_y, rescaled is the same as plain.",
         "coupled": "The same constants, exactly valid, for blocks that do interact. Rescaled is the same as plain.",
@@ -98,22 +100,20 @@ def description(group: str) -> str:
 def _a1a_constants(group: str) -> str:
     if group == "paper":
         return f"L_x = L_y = {a1a_smoothness():.3f}, as the paper sets them, for methods that need constants."
-    proved = [setting.build(0).constants for setting in _logistic() if setting.group == "tight"]
+    proved = [setting.build(0).constants for setting in SETTINGS.values() if setting.group == "tight"]
     kappas = "; ".join(f"{c.kappa_x:.0f}, {c.kappa_y:.0f}" for c in proved if c is not None)
     return f"Constants per block, as minmin proves them from the data: κ_x, κ_y = {kappas}."
 
 
 def settings(experiments: tuple[str, ...]) -> list[Setting]:
     """All settings of some experiments, in a fixed order."""
-    made = [*_quadratics(), *_logistic(), *_scaling(), *_federated()]
-    return [setting for setting in made if setting.experiment in experiments]
+    return [setting for setting in SETTINGS.values() if setting.experiment in experiments]
 
 
 def _quadratics() -> list[Setting]:
     """μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10."""
     return [
         Setting(
-            f"{group}/{L_y:g}",
             "quadratic",
             group,
             f"L_y = {L_y:g}",
@@ -129,7 +129,6 @@ def _logistic() -> list[Setting]:
     """d_x = 100, d_y = 19, μ_x = 0.01; a penalty λ|·|² of the paper is alpha = 2λ = μ here."""
     return [
         Setting(
-            f"{group}/{mu_y:g}",
             "logistic",
             group,
             f"μ_y = {_decimal(mu_y)}",
@@ -150,7 +149,6 @@ def _scaling() -> list[Setting]:
     }
     return [
         Setting(
-            f"{group}/{varied:g}",
             "scaling",
             group,
             f"{group.replace('kappa', 'κ')} = {varied:g}",
@@ -171,7 +169,6 @@ def _federated() -> list[Setting]:
     return [
         *(
             setting(
-                f"clients/{count}",
                 group="clients",
                 label=f"{count} clients",
                 varied=count,
@@ -180,7 +177,7 @@ def _federated() -> list[Setting]:
             )
             for count in (20, 100)
         ),
-        setting("squares/8", group="squares", label="8 clients", varied=8, build=clients_of_squares, most_seeds=3),
+        setting(group="squares", label="8 clients", varied=8, build=clients_of_squares, most_seeds=3),
     ]
 
 
@@ -198,3 +195,6 @@ def _a1a(seed: int, mu_y: float, tight: bool) -> Problem:
     L = a1a_smoothness()
     constants = None if tight else Constants(L_x=L, L_y=L, mu_x=0.01, mu_y=mu_y)
     return GLM(X, Y, labels, alpha_x=0.01, alpha_y=mu_y, constants=constants)
+
+
+SETTINGS = {setting.key: setting for setting in [*_quadratics(), *_logistic(), *_scaling(), *_federated()]}

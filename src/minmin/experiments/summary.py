@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,10 +47,17 @@ class Summary:
         return Spread(*map(float, found))
 
     def column(self, setting: str, method: str, kind: str) -> np.ndarray[Any, Any]:
-        """A row a run, a column a level."""
+        """A row for each run, a column for each level."""
         count = len(levels(self.tol))
         rows = [list(getattr(run, kind)) for run in self.runs[setting, method]]
         return np.array([row + [math.inf] * (count - len(row)) for row in rows])
+
+    def each_run(self, *kinds: str) -> Iterator[dict[str, Any]]:
+        """Of every run who ran on what, and its numbers of these kinds."""
+        for (setting, method), runs in self.runs.items():
+            for seed, run in enumerate(runs):
+                numbers = {kind: getattr(run, kind) for kind in kinds}
+                yield {"setting": setting, "method": method, "seed": seed, **numbers}
 
     def group(self, name: str) -> list[Setting]:
         return [setting for setting in self.settings if setting.group == name]
@@ -87,11 +94,11 @@ def best_of_grid(summary: Summary, setting: Setting) -> list[str]:
         reached = int(np.isfinite(medians).sum())
         return -reached, float(medians[reached - 1]) if reached else math.inf
 
-    families: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for method in setting.methods:
         contestant = CONTESTANTS[method]
-        families.setdefault(contestant.family if "step_size" in contestant.options else method, []).append(method)
-    return [min(methods, key=merit) for methods in families.values()]
+        alike.setdefault(contestant.method if "step_size" in contestant.options else method, []).append(method)
+    return [min(methods, key=merit) for methods in alike.values()]
 
 
 def spread(values: np.ndarray[Any, Any]) -> Spread:

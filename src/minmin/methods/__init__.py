@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from minmin.core.problem import Problem
@@ -90,6 +90,10 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
     """
     draws = 0 if seed is None else as_count(seed, "seed")
     if isinstance(method, Method):
+        if not is_dataclass(method):
+            raise InputError(
+                f"{type(method).__name__} must be a frozen dataclass of its parameters: @dataclass(frozen=True)"
+            )
         if options:
             first = next(iter(options))
             raise InputError(f"{first!r} is an option of a method given by name; set it in {method!r} instead")
@@ -102,6 +106,9 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
     if name == "auto":
         name, options, why = _choose(problem, options)
     kind = _METHODS[name]
+    for old, new in _RENAMED_OPTIONS.items():
+        if old in options and new in options:
+            raise InputError(f"{old!r} is the former name of {new!r}; give {new!r} alone")
     options = {_rename(option): value for option, value in options.items()}
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from minmin.core.arrays import Array
 from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
-from minmin.core.orientation import Outer
+from minmin.core.orientation import Outer, Swapped
 from minmin.core.problem import Problem
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.vectors import Vector
@@ -58,7 +58,7 @@ class Method(ABC):
     """
 
     name: ClassVar[str]
-    state_types: ClassVar[tuple[type, ...]]
+    state_types: ClassVar[tuple[type, ...]] = ()
 
     def check(self, problem: Problem) -> None:
         """Refuse, before any work, a problem that lacks what the method needs."""
@@ -94,8 +94,9 @@ def require_constants(name: str, problem: Problem) -> Constants:
             f"method {name!r} needs the problem's constants; give constants=minmin.Constants(L_x=..., L_y=..., "
             "mu_x=..., mu_y=...): help(minmin.Constants) says how to find them"
         )
-    for block in "xy":
-        L, mu = getattr(constants, f"L_{block}"), getattr(constants, f"mu_{block}")
+    for block, L, mu in zip(
+        constants.blocks, (constants.L_x, constants.L_y), (constants.mu_x, constants.mu_y), strict=True
+    ):
         if math.isinf(L):
             raise UnsupportedError(
                 f"method {name!r} needs a finite L_{block}, and this problem has none; "
@@ -121,7 +122,8 @@ def require_second_order(name: str, problem: Problem) -> None:
 def require_y_hessian(name: str, problem: Problem) -> None:
     """Refuse a problem whose parts have no y-Hessian."""
     if not problem.has_y_hessian:
-        raise UnsupportedError(f"{name} needs a y-Hessian, which {type(problem).__name__} does not have")
+        original = problem.original if isinstance(problem, Swapped) else problem
+        raise UnsupportedError(f"{name} needs a y-Hessian, which {type(original).__name__} does not have")
 
 
 def require_choice(option: str, value: object, known: Any) -> None:

@@ -65,6 +65,7 @@ class CoordinateMethod(Method):
 
     def __post_init__(self) -> None:
         require_flag("rescale", self.rescale)
+        as_count(self.seed, "seed")
         if self.certify_every is not None:
             object.__setattr__(self, "certify_every", as_count(self.certify_every, "certify_every"))
 

@@ -63,8 +63,6 @@ with 20 and none with 33, for 2096, 4057, 5373, 7185 and 9725 calls of ∇ₓ.""
 _MORE_POINTS = 3
 """Where x has fewer variables, so many more points than that: after as many steps as variables every direction was
 seen. Of 800 bounds on quadratics with 1 to 8 variables in x two were too low with none more; with 1 and 3 none was."""
-_KEPT_PAIRS = 30
-"""The paper's quadratics take 956 calls of ∇ₓ with 10 pairs, 736 with 20, 695 with 30 and 677 with 60."""
 _TIMES_THEORY = 4
 """A run has so many times BAM's patience: two for the guard to notice, one for BAM to halve the bound, one to spare."""
 
@@ -225,14 +223,14 @@ class ReducedLbfgs(Method):
         moved, evaluation = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
         if not is_same_point(state.x, moved.x, evaluation.rounding.eps):
             return self._judge(problem, moved._replace(stuck=0), evaluation, exhausted=False)
-        # Too loose a y, or directions that lead nowhere, look like rounding; start anew before believing in it.
-        anew = moved._replace(
+        # Too loose a y, or directions that lead nowhere, look like rounding; start again before believing in it.
+        restarted = moved._replace(
             stuck=state.stuck + 1,
             inner_tolerance_ratio=_MUCH_TIGHTER * state.inner_tolerance_ratio,
             pairs=Pairs.none(state.x),
             gain=math.inf,
         )
-        return self._judge(problem, anew, evaluation, exhausted=anew.stuck > _FRESH_STARTS)
+        return self._judge(problem, restarted, evaluation, exhausted=restarted.stuck > _FRESH_STARTS)
 
     def patience(self, problem: Problem) -> int:
         constants = problem.constants
@@ -242,12 +240,11 @@ class ReducedLbfgs(Method):
         return _TIMES_THEORY * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
 
     def _direction(self, problem: Problem, state: ReducedState) -> Vector:
-        if not len(state.pairs):
+        if not state.pairs.steps:
             constants = problem.constants
             return first_step(state.gradient, state.x, None if constants is None else constants.L_x)
         direction = -inverse_times(state.pairs, state.gradient)
-        last = state.pairs.steps[-1, :]
-        longest, length = _GROWTH * norm(last), norm(direction)
+        longest, length = _GROWTH * norm(state.pairs.steps[-1]), norm(direction)
         return direction if length <= longest else (longest / length) * direction
 
     def _inner(self, problem: Problem) -> str:
@@ -259,7 +256,7 @@ class ReducedLbfgs(Method):
         return LowerY(self._inner(problem), allowed, problem.constants, self.stateless)
 
     def _lower_y(self, problem: Problem, state: ReducedState, allowed: float | None) -> tuple[ReducedState, Evaluation]:
-        """The state at the same x with y lowered further, and ∇F(x) anew."""
+        """The state at the same x with y lowered further, and ∇F(x) there."""
         y, evaluation = problem.fix(state.x).run_on_parts(self._task(problem, allowed), state.y)
         gain = max(part.gain for part in y)
         return state._replace(y=y, gain=gain, gradient=evaluation.grad_x, calls=state.calls + 1), evaluation
@@ -279,7 +276,7 @@ class ReducedLbfgs(Method):
             size, least = dot(step, step), state.min_curvature_seen
             if product > 0.0 and size > 0.0:
                 least = min(least, product / size)
-            pairs = remember(state.pairs, step, change, _KEPT_PAIRS)
+            pairs = remember(state.pairs, step, change)
             state = state._replace(pairs=pairs, min_curvature_seen=least)
 
         def is_enough(new: XPoint) -> bool:
@@ -318,7 +315,11 @@ class ReducedLbfgs(Method):
         if state.norms[-1] == (0.0, 0.0):
             return Bound(0.0)
         in_x, in_y = state.min_curvature_seen, min(memory.min_curvature_seen for memory in state.y)
-        if math.isinf(in_x + in_y) or len(state.norms) < _points_behind_an_estimate(problem):
+        if (
+            not min(in_x, in_y) > 0.0
+            or math.isinf(in_x + in_y)
+            or len(state.norms) < _points_behind_an_estimate(problem)
+        ):
             return UNKNOWN
         norm_x, norm_y = (max(norms) for norms in zip(*state.norms, strict=True))
         return Bound(_CAUTION * (square(norm_x) / (2.0 * in_x) + square(norm_y) / (2.0 * in_y)))

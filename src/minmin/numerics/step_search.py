@@ -82,8 +82,8 @@ def search_step(
 
     Steps start from t = 1, double while they are too short, and end between the last two where one was too long: at the
     zero of the slopes' secant, or in the middle where the secant leads to an end. Steps that are too long again and
-    again shrink ever faster, but where no step is too short: there slopes may be inexact, and say little at tiny steps.
-    Where no such point is found, the longest step that was too short is taken, along which f
+    again shrink ever faster. Where no step can be too short, the zero of the secant is always taken, since nothing
+    would lengthen a step that shrank too fast. Where no such point is found, the longest step that was too short is taken, along which f
     only falls; None and zero where there was none.
 
     Parameters
@@ -108,10 +108,12 @@ def search_step(
             return point, t
         if not end <= -overshoot * slope:  # too long, or not a number
             high = t
-            share = low_slope / (low_slope - end) if math.isfinite(end) else _BLIND_SHARE
-            share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
-            if low == 0.0:
-                t = (share if undershoot is None else min(share, shrink)) * high
+            zero = low_slope / (low_slope - end) if math.isfinite(end) else _BLIND_SHARE  # of the secant
+            share = min(max(zero, _LEAST_SHARE), _MOST_SHARE)
+            if undershoot is None:
+                t = zero * high
+            elif low == 0.0:
+                t = min(share, shrink) * high
                 shrink = max(min(_SHRINK, shrink * shrink), _FASTEST_SHRINK)
             else:
                 t = _between(low, high, share)

@@ -21,7 +21,7 @@ from minmin.core.second_order import (
 )
 from minmin.core.vectors import dot
 from minmin.errors import InputError, as_count, as_number
-from minmin.problems.spectrum import cheapest, convexity_frontier, smoothness_frontier
+from minmin.problems.spectrum import EXPENSIVE, cheapest, convexity_frontier, smoothness_frontier
 
 _ASYMMETRY = 100
 """H may be off from Hᵀ by so many times eps times its largest entry. Products AᵀDA and inverses of up to 500 rows, as
@@ -76,7 +76,7 @@ class Quadratic(SecondOrderProblem):
 
     @property
     def constants(self) -> Constants:
-        return self._proof.constants if self._given is None else self._given
+        return self._proof.choose(EXPENSIVE) if self._given is None else self._given
 
     @property
     def prototype(self) -> Array:
@@ -90,7 +90,9 @@ class Quadratic(SecondOrderProblem):
         place = {"device": device(self.H)}
         order = xp.concat([xp.arange(self.d_x, self.d_x + self.d_y, **place), xp.arange(self.d_x, **place)])
         H = xp.take(xp.take(self.H, order, axis=0), order, axis=1)
-        twin = Quadratic(H, xp.take(self.b, order), self.d_y, self.constants.swapped())
+        twin = Quadratic(
+            H, xp.take(self.b, order), self.d_y, (self._given or self._proof.choose(1.0 / EXPENSIVE)).swapped()
+        )
         return twin.counted(self.tally.swapped())
 
     def to_like(self, prototype: Array) -> Quadratic:
@@ -153,16 +155,20 @@ class _ProvedConstants:
     def __init__(self, H: Array, d_x: int):
         self._H, self._d_x = H, d_x
 
+    def choose(self, cost_ratio: float) -> Constants:
+        """Those that promise the lowest cost where ∇ₓ costs ``cost_ratio`` times what ∇ᵧ costs."""
+        L_x, L_y, mu_x, mu_y = cheapest(*self._valid_pairs, cost_ratio)
+        tiny = float(np.finfo(np.float64).tiny)  # H = 0 has no L > 0 of its own
+        return Constants(max(L_x, tiny), max(L_y, tiny), mu_x, mu_y, "proved")
+
     @cached_property
-    def constants(self) -> Constants:
+    def _valid_pairs(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
         H = to_numpy(self._H).astype(np.float64)
         convex = convexity_frontier(H, self._d_x)
         if not convex:
             least = np.linalg.eigvalsh(H)[0]
             raise InputError(f"H has the eigenvalue {least:g}: f is not convex and has no minimum")
-        L_x, L_y, mu_x, mu_y = cheapest(smoothness_frontier(H, self._d_x), convex)
-        tiny = float(np.finfo(np.float64).tiny)  # H = 0 has no L > 0 of its own
-        return Constants(max(L_x, tiny), max(L_y, tiny), mu_x, mu_y, "proved")
+        return smoothness_frontier(H, self._d_x), convex
 
 
 def _random_contraction(rng: np.random.Generator, size: int) -> np.ndarray[Any, Any]:

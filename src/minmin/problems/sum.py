@@ -52,12 +52,6 @@ class Sum(Problem):
         Of the sum; where not given, the weighted mean of the terms' in x, and the worst in y.
     """
 
-    def __new__(cls, terms: Any = (), *args: Any, **kwargs: Any) -> Sum:
-        """A sum of second-order problems is one itself; copies, which are made without terms, keep their class."""
-        given = list(terms) if isinstance(terms, Sequence) else []
-        second_order = bool(given) and all(isinstance(term, SecondOrderProblem) for term in given)
-        return super().__new__(SecondOrderSum if cls is Sum and second_order else cls)
-
     def __init__(
         self,
         terms: Sequence[Problem],
@@ -75,6 +69,8 @@ class Sum(Problem):
         self.has_y_hessian = all(term.has_y_hessian for term in self.terms)
         self._given = require_constants_type(constants)
         self._combined = _CombinedConstants(self.terms, self.part_weights)
+        if type(self) is Sum and all(isinstance(term, SecondOrderProblem) for term in self.terms):
+            self.__class__ = SecondOrderSum  # a sum of second-order problems is one itself
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -95,9 +91,10 @@ class Sum(Problem):
         twin.terms = tuple(term.counted(term_tally) for term in self.terms)
         return twin
 
-    def to_like(self, prototype: Array) -> Sum:
-        twin = Sum([term.to_like(prototype) for term in self.terms], self.weights, self._given)
-        twin._combined = self._combined  # of the data as they were given
+    def to_like(self, prototype: Array) -> Self:
+        """The constants stay those of the data as they were given."""
+        twin = copy(self)
+        twin.terms = tuple(term.to_like(prototype) for term in self.terms)
         return twin
 
     def project_start(self, x: Vector, y: Blocks) -> tuple[Vector, Blocks]:
@@ -149,14 +146,15 @@ def combine_constants(weights: Sequence[float], found: Sequence[Constants | None
 
 
 def _check_terms(terms: Any) -> tuple[Problem, ...]:
-    if not isinstance(terms, Sequence):
-        raise InputError(f"the terms of a Sum must be a list or another sequence of problems, got {terms!r}")
+    if not hasattr(terms, "__iter__"):
+        raise InputError(f"the terms of a Sum must be a sequence of problems, got {terms!r}")
     checked = tuple(terms)
     if not checked:
         raise InputError("a Sum needs at least one term")
     for i, term in enumerate(checked):
         if not isinstance(term, Problem) or isinstance(term, Sum):
-            raise InputError(f"term {i} is a {type(term).__name__}; the terms must be problems, but not Sums")
+            kind = "Sum" if isinstance(term, Sum) else type(term).__name__
+            raise InputError(f"term {i} is a {kind}; the terms must be problems, but not Sums")
     return checked
 
 
@@ -224,7 +222,9 @@ class _SumEvaluation(Evaluation):
         self._evaluations = evaluations
         self._weights = problem.weights
 
-    def _compute_rounding(self) -> RoundingScale:
+    @property
+    def rounding(self) -> RoundingScale:
+        """Not kept: terms may learn of a coarser precision with every gradient."""
         scales = [e.rounding for e in self._evaluations]
         y_norm, fixed_terms = (
             math.sqrt(sum(w * size * size for w, size in zip(self._weights, sizes, strict=True)))

@@ -13,10 +13,10 @@ from plotly.offline import get_plotlyjs
 
 from minmin.experiments.claims import RULE, Claim
 from minmin.experiments.contestants import CONTESTANTS
-from minmin.experiments.looks import look
 from minmin.experiments.race import levels, short
 from minmin.experiments.results import plain, shown_levels
 from minmin.experiments.settings import GROUPS, description
+from minmin.experiments.styles import style
 from minmin.experiments.summary import KINDS, Spread, Summary, theory_line
 
 _SYMBOLS = {"grad_x": "∇ₓ", "grad_y": "∇ᵧ"}
@@ -42,7 +42,7 @@ def page(
         rule=RULE,
         claims=claims,
         figures=figures,
-        methods=[{"key": key, "label": CONTESTANTS[key].label, **look(key)._asdict()} for key in summary.methods],
+        methods=[{"key": key, **style(key)._asdict()} for key in summary.methods],
         groups=[_group(summary, group, command) for group in summary.groups],
         machine=machine,
     ).encode()
@@ -112,17 +112,14 @@ def _data(summary: Summary) -> dict[str, Any]:
     return {
         "tol": short(summary.tol),
         "levels": levels(summary.tol),
-        "methods": {key: {"label": CONTESTANTS[key].label, **look(key)._asdict()} for key in summary.methods},
+        "methods": {key: style(key)._asdict() for key in summary.methods},
         "panels": panels,
     }
 
 
 def _runs(summary: Summary, setting: str) -> dict[str, Any]:
     return {
-        method: [
-            {"grad_x": run.grad_x, "grad_y": run.grad_y, "seconds": [float(f"{s:.4g}") for s in run.seconds]}
-            for run in runs
-        ]
+        method: [{"grad_x": run.grad_x, "grad_y": run.grad_y, "seconds": run.seconds} for run in runs]
         for (key, method), runs in summary.runs.items()
         if key == setting
     }

@@ -17,10 +17,6 @@ from minmin.methods.inner.objective import InnerObjective, InnerPoint, better
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along
 
-KEPT_PAIRS = 30
-"""Pairs that are remembered. On two of the paper's quadratics with L_y = 50000 BAM takes 3442 calls of ∇ᵧ with 10
-pairs, 2061 with 20, 1507 with 30 and 1137 with 60, which are twice as much to store."""
-
 
 class LbfgsSolver(InnerSolver):
     """L-BFGS whose curvature pairs are kept across outer steps, since f(x, ·) changes little from x to x.
@@ -37,7 +33,7 @@ class LbfgsSolver(InnerSolver):
 
     def _step(self, objective: InnerObjective, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
         """The step to take, and whether its length rests on curvature that was seen."""
-        if len(memory):
+        if memory.steps:
             return -inverse_times(memory, point.gradient), True
         return objective.first_step(point), False
 
@@ -47,7 +43,7 @@ class LbfgsSolver(InnerSolver):
         def learn(new: InnerPoint, step: Array, change: Array, product: float) -> None:
             nonlocal memory
             objective.learn(new, product, dot(step, step))
-            memory = remember(memory, step, change, KEPT_PAIRS)
+            memory = remember(memory, step, change)
 
         def is_enough(new: InnerPoint) -> bool:
             return new.solved or objective.is_spent

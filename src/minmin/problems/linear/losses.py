@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from minmin.core.arrays import Array, largest, namespace_of, to_like, to_numpy
+from minmin.core.problem import identify
 from minmin.core.second_order import Gauge
 from minmin.errors import InputError
 from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
@@ -106,9 +109,9 @@ class Loss(ABC):
         """Whether some sample's loss keeps falling, where none rises."""
         return False
 
-    def identity(self) -> str:
+    def identity(self) -> Iterable[Any]:
         """What tells this loss from others, for checkpoints: its type and its parameters."""
-        return f"{type(self).__module__}.{type(self).__qualname__} {sorted(vars(self).items())}"
+        return [type(self).__module__, type(self).__qualname__, *identify(vars(self))]
 
     def gauge(self, penalty: Penalty) -> Gauge | None:
         """Directions along which no loss changes, among the coefficients of columns with these penalties."""

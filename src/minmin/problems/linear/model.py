@@ -146,7 +146,8 @@ class LinearModel(SecondOrderProblem):
     def swapped(self) -> Self:
         twin = super().counted(self.tally.swapped())
         twin._set_parts(self.y_part, self.x_part)  # which report to the same tally as before
-        twin._given = self.constants.swapped()
+        constants = self._proof.choose(1.0 / EXPENSIVE) if self._given is None else self._given
+        twin._given = constants.swapped()
         return twin
 
     def with_penalties(self, alpha_x: Any, alpha_y: Any) -> Self:
@@ -181,7 +182,7 @@ class LinearModel(SecondOrderProblem):
         parts = (self.x_part, self.y_part)
         designs = [array for part in parts for array in part.design.arrays()]
         penalties = [part.penalty.alpha for part in parts]
-        own = [self.loss.identity(), self.d_x, self.d_y, repr(self._given)]
+        own = [*self.loss.identity(), self.d_x, self.d_y, repr(self._given)]
         return [*own, *penalties, *designs, self.target, self.weights]
 
 

@@ -1,4 +1,4 @@
-"""How contestants look in every picture: a colour a family, dashes for its variants."""
+"""How contestants are drawn in every picture: a colour for each method, dashes for its variants."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ _COLOURS = {
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
 
 
-class Look(NamedTuple):
+class Style(NamedTuple):
+    label: str
     colour: str
     dashed: bool
     width: float
 
 
-def look(method: str) -> Look:
-    family = CONTESTANTS[method].family
-    dashed = method != _FIRST[family, CONTESTANTS[method].federated]
-    return Look(_COLOURS[family], dashed, 2.4 if family in ("bam", "reduced-lbfgs") and not dashed else 1.6)
-
-
-_FIRST: dict[tuple[str, bool], str] = {}
-for _key, _contestant in CONTESTANTS.items():
-    _FIRST.setdefault((_contestant.family, _contestant.federated), _key)
+def style(method: str) -> Style:
+    own = CONTESTANTS[method]
+    relatives = (c.key for c in CONTESTANTS.values() if (c.method, c.federated) == (own.method, own.federated))
+    dashed = method != next(relatives)
+    width = 2.4 if own.method in ("bam", "reduced-lbfgs") and not dashed else 1.6
+    return Style(own.label, _COLOURS[own.method], dashed, width)

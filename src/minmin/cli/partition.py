@@ -1,7 +1,8 @@
-"""The rows of one file dealt out to clients."""
+"""The rows of one file, partitioned among clients."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ SPLITS = ("sorted", "label", "random")
 HELD_OUT_LOSS = "held_out_loss"
 
 
-def dealt(problem: GLM, count: int, split: str, seed: int, held_out: float) -> list[Client]:
+def partition(problem: GLM, count: int, split: str, seed: int, held_out: float) -> list[Client]:
     """Clients with a part of the rows each; of ``held_out`` of them, drawn at random, each tells its mean loss."""
     rows = problem.target.shape[0]
     if count > rows:
@@ -29,19 +30,13 @@ def dealt(problem: GLM, count: int, split: str, seed: int, held_out: float) -> l
             )
         drawn = rng.permutation(own) if held_out else own
         kept, apart = drawn[kept_out:], drawn[:kept_out]
-        metrics = {HELD_OUT_LOSS: _MeanLoss(_part(problem, apart, 0.0))} if held_out else None
+        metrics = {HELD_OUT_LOSS: partial(_mean_loss, _part(problem, apart, 0.0))} if held_out else None
         clients.append(Client(_part(problem, kept), len(kept), metrics=metrics))
     return clients
 
 
-class _MeanLoss:
-    """The mean loss over rows, without penalties."""
-
-    def __init__(self, rows: GLM):
-        self._rows = rows
-
-    def __call__(self, x: Any, y: Any) -> float:
-        return self._rows.fix(x).at(y).value
+def _mean_loss(rows: GLM, x: Any, y: Any) -> float:
+    return rows.fix(x).at(y).value
 
 
 def _part(problem: GLM, rows: np.ndarray[Any, Any], penalty: float = 1.0) -> GLM:
