@@ -145,9 +145,10 @@ class Result:
         Time of the run; values for the history not counted.
     calls : dict
         How often each oracle was asked: "grad_x", "grad_y", "value" (by the method), "hess_yy", "hess_product"; for a
-        GLM "passes", the products with X or Xᵀ (or X∘X, for a diagonal), and "passes_y", those with Y or Yᵀ. "row_norms" and its
-        like stand for products that are made once per run, for bounds; the passes they take are counted too. "monitor"
-        counts the values computed for the history, target, callback and progress alone.
+        GLM "passes", the products with X or Xᵀ (or X∘X, for a diagonal), and "passes_y", those with Y or Yᵀ.
+        "row_norms", "row_norms_y" and "row_norms_over_penalty" stand for products that bounds need once per run; the
+        passes that they take are counted too. "monitor" counts the values computed for the history, target, callback
+        and progress alone.
     history : History
     """
 

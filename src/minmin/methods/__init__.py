@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 from minmin.core.problem import Problem
@@ -90,10 +90,8 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
     """
     draws = 0 if seed is None else as_count(seed, "seed")
     if isinstance(method, Method):
-        if not is_dataclass(method):
-            raise InputError(
-                f"{type(method).__name__} must be a frozen dataclass of its parameters: @dataclass(frozen=True)"
-            )
+        if not hasattr(method, "__dataclass_fields__"):
+            raise InputError(f"{type(method).__name__} must be a dataclass of its parameters: @dataclass(frozen=True)")
         if options:
             first = next(iter(options))
             raise InputError(f"{first!r} is an option of a method given by name; set it in {method!r} instead")

@@ -94,9 +94,8 @@ def require_constants(name: str, problem: Problem) -> Constants:
             f"method {name!r} needs the problem's constants; give constants=minmin.Constants(L_x=..., L_y=..., "
             "mu_x=..., mu_y=...): help(minmin.Constants) says how to find them"
         )
-    for block, L, mu in zip(
-        constants.blocks, (constants.L_x, constants.L_y), (constants.mu_x, constants.mu_y), strict=True
-    ):
+    smoothness, convexity = (constants.L_x, constants.L_y), (constants.mu_x, constants.mu_y)
+    for block, L, mu in zip(constants.blocks, smoothness, convexity, strict=True):
         if math.isinf(L):
             raise UnsupportedError(
                 f"method {name!r} needs a finite L_{block}, and this problem has none; "

@@ -315,11 +315,8 @@ class ReducedLbfgs(Method):
         if state.norms[-1] == (0.0, 0.0):
             return Bound(0.0)
         in_x, in_y = state.min_curvature_seen, min(memory.min_curvature_seen for memory in state.y)
-        if (
-            not min(in_x, in_y) > 0.0
-            or math.isinf(in_x + in_y)
-            or len(state.norms) < _points_behind_an_estimate(problem)
-        ):
+        enough = len(state.norms) >= _points_behind_an_estimate(problem)
+        if not (enough and min(in_x, in_y) > 0.0 and max(in_x, in_y) < math.inf):
             return UNKNOWN
         norm_x, norm_y = (max(norms) for norms in zip(*state.norms, strict=True))
         return Bound(_CAUTION * (square(norm_x) / (2.0 * in_x) + square(norm_y) / (2.0 * in_y)))

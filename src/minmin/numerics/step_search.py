@@ -83,8 +83,8 @@ def search_step(
     Steps start from t = 1, double while they are too short, and end between the last two where one was too long: at the
     zero of the slopes' secant, or in the middle where the secant leads to an end. Steps that are too long again and
     again shrink ever faster. Where no step can be too short, the zero of the secant is always taken, since nothing
-    would lengthen a step that shrank too fast. Where no such point is found, the longest step that was too short is taken, along which f
-    only falls; None and zero where there was none.
+    would lengthen a step that shrank too fast. Where no such point is found, the longest step that was too short is
+    taken, along which f only falls; None and zero where there was none.
 
     Parameters
     ----------

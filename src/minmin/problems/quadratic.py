@@ -90,9 +90,8 @@ class Quadratic(SecondOrderProblem):
         place = {"device": device(self.H)}
         order = xp.concat([xp.arange(self.d_x, self.d_x + self.d_y, **place), xp.arange(self.d_x, **place)])
         H = xp.take(xp.take(self.H, order, axis=0), order, axis=1)
-        twin = Quadratic(
-            H, xp.take(self.b, order), self.d_y, (self._given or self._proof.choose(1.0 / EXPENSIVE)).swapped()
-        )
+        constants = self._proof.choose(1.0 / EXPENSIVE) if self._given is None else self._given
+        twin = Quadratic(H, xp.take(self.b, order), self.d_y, constants.swapped())
         return twin.counted(self.tally.swapped())
 
     def to_like(self, prototype: Array) -> Quadratic:
