@@ -10,7 +10,7 @@ from minmin.core.vectors import Vector, dot
 
 _MOST_TRIALS = 100
 """On a parabola a step that is 10¹⁵⁰ times too long takes 17 trials. Ordinary runs took 5 at most, and starts 10⁸ away
-13. Secants alone take more where a gradient explodes: with 60 two more starts 10³ away on Sums of Poisson models end in
+13. Secants alone take more where a gradient explodes: with 60 two more starts 10 away on Sums of Poisson models end in
 NaN."""
 _WIDE = 16.0
 """Where a step is known to within no better than this factor, its logarithm is halved and not the step. Nothing decides
