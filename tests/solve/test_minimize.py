@@ -421,12 +421,25 @@ def test_plot_without_values():
     assert all(len(axis.lines) == 1 for axis in minmin.minimize(silent).plot().axes)
 
 
-def test_exchanged_blocks_keep_their_constants():
+def test_exchanged_blocks_keep_given_constants_and_computed_ones_suit_the_new_order():
     p = Quadratic.random(d_x=4, d_y=3, coupling=1.0)
-    q = Quadratic(p.H, p.b, 4)
-    constants = q.constants
-    assert q.swapped().constants == constants.swapped()
-    assert q.swapped().constants.blocks == ("y", "x")
+    assert p.swapped().constants == p.constants.swapped()
+    for problem in (Quadratic(p.H, p.b, 4), random_glm(np.random.default_rng(3))):
+        exchanged = problem.swapped().constants
+        assert exchanged.blocks == ("y", "x")
+        assert exchanged.source == "proved"
+        assert exchanged.kappa_x <= problem.constants.swapped().kappa_x
+        assert minmin.check(problem.swapped()).ok
+
+
+def test_errors_name_the_block_as_the_user_does():
+    glm = random_glm(np.random.default_rng(0))
+    free_y = minmin.problems.GLM(glm.X, glm.Y, glm.target, alpha_x=0.1, alpha_y=0.0)
+    for outer in ("x", "y"):
+        with pytest.raises(minmin.UnsupportedError, match=r"needs mu_y > 0.*penalty on y"):
+            minmin.minimize(free_y, method="bam", outer=outer)
+    with pytest.raises(minmin.UnsupportedError, match="y-Hessian, which Function does not have"):
+        minmin.minimize(as_function(Quadratic.random(d_x=3, d_y=2)), method="bam", inner="newton", outer="y")
 
 
 def test_sparse_data_want_numpy_vectors():

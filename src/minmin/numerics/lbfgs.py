@@ -61,11 +61,11 @@ def remember(pairs: Pairs, step: Vector, change: Vector) -> Pairs:
     if len(pairs.steps) >= KEPT_PAIRS:
         pairs = Pairs(pairs.steps[1:], pairs.changes[1:], pairs.step_change[1:, 1:], pairs.change_change[1:, 1:])
     steps, changes = (*pairs.steps, s), (*pairs.changes, r)
-    of_changes = _products(changes, r)
+    of_changes = _products(_stack(changes), r)
     return Pairs(
         steps,
         changes,
-        _border(pairs.step_change, _products(steps, r), zeros(len(pairs.steps), s)),
+        _border(pairs.step_change, _products(_stack(steps), r), zeros(len(pairs.steps), s)),
         _border(pairs.change_change, of_changes, of_changes[:-1]),
     )
 
@@ -76,24 +76,25 @@ def _border(matrix: Array, column: Array, row: Array) -> Array:
     return xp.concat([xp.concat([matrix, row[None, :]], axis=0), column[:, None]], axis=1)
 
 
-def _matrix(rows: tuple[Array, ...]) -> Array:
+def _stack(rows: tuple[Array, ...]) -> Any:
+    """The rows as one matrix, or, where they are long, as they are."""
+    if type(rows[0]) is np.ndarray and rows[0].shape[0] >= _LONG:
+        return rows
     return reshape(namespace_of(rows[0]).concat(rows), (len(rows), -1))
 
 
-def _products(rows: tuple[Array, ...], v: Array) -> Array:
+def _products(stacked: Any, v: Array) -> Array:
     """The inner product of every row with v."""
-    if type(v) is np.ndarray and v.shape[0] >= _LONG:
-        return np.array([row @ v for row in rows], dtype=v.dtype)
-    return _matrix(rows) @ v
+    return np.array([row @ v for row in stacked], dtype=v.dtype) if isinstance(stacked, tuple) else stacked @ v
 
 
-def _add_rows(v: Array, weights: np.ndarray[Any, Any], rows: tuple[Array, ...]) -> Array:
+def _add_rows(v: Array, weights: np.ndarray[Any, Any], stacked: Any) -> Array:
     """v plus the rows with these weights."""
-    if type(v) is np.ndarray and v.shape[0] >= _LONG:
-        for weight, row in zip(weights.tolist(), rows, strict=True):
-            v = v + weight * row
-        return v
-    return v + to_like(weights, v) @ _matrix(rows)
+    if not isinstance(stacked, tuple):
+        return v + to_like(weights, v) @ stacked
+    for weight, row in zip(weights.tolist(), stacked, strict=True):
+        v = v + weight * row
+    return v
 
 
 def inverse_times(pairs: Pairs, vector: Vector) -> Vector:
@@ -102,13 +103,13 @@ def inverse_times(pairs: Pairs, vector: Vector) -> Vector:
     With S and R the pairs as columns, U the upper triangle of SᵀR, D its diagonal and γ = <s, r>/<r, r> of the newest
     pair: γv + S·U⁻ᵀ((D + γRᵀR)U⁻¹Sᵀv - γRᵀv) - γR·U⁻¹Sᵀv. There must be a pair.
     """
-    v = flatten(vector)
+    v, S, R = flatten(vector), _stack(pairs.steps), _stack(pairs.changes)
     upper, gram = _in_double(pairs.step_change), _in_double(pairs.change_change)
-    along_steps, along_changes = (_in_double(_products(rows, v)) for rows in (pairs.steps, pairs.changes))
+    along_steps, along_changes = _in_double(_products(S, v)), _in_double(_products(R, v))
     gamma = float(upper[-1, -1] / gram[-1, -1])
     first, _ = dtrtrs(upper, along_steps)
     second, _ = dtrtrs(upper, np.diagonal(upper) * first + gamma * (gram @ first - along_changes), trans=1)
-    return unflatten(_add_rows(_add_rows(gamma * v, second, pairs.steps), -gamma * first, pairs.changes), vector)
+    return unflatten(_add_rows(_add_rows(gamma * v, second, S), -gamma * first, R), vector)
 
 
 def _in_double(array: Array) -> np.ndarray[Any, Any]:
