@@ -73,9 +73,13 @@ class InnerObjective(ABC):
     def is_spent(self) -> bool:
         return self.gradients > self.most_gradients
 
-    @abstractmethod
     def at(self, v: Array) -> InnerPoint:
         """Compute one gradient, and say whether the point is good enough."""
+        self.gradients += 1
+        return self._at(v)
+
+    @abstractmethod
+    def _at(self, v: Array) -> InnerPoint: ...
 
     @abstractmethod
     def begin(self) -> InnerPoint:

@@ -68,8 +68,7 @@ class PartialMinimum(InnerObjective):
         self.largest_gradient = max(self.largest_gradient, point.residual)
         return point
 
-    def at(self, v: Array) -> InnerPoint:
-        self.gradients += 1
+    def _at(self, v: Array) -> InnerPoint:
         evaluation = self.slice.at(v)
         residual = evaluation.grad_y_norm
         self.gain = square(residual) / (2.0 * self.convexity) if self._proves_gain and self.convexity else 0.0

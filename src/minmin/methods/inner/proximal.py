@@ -69,8 +69,7 @@ class ProximalObjective(InnerObjective):
             raise NonFiniteError("∇ᵧf is NaN or infinite; is f defined and finite around the start?")
         return point
 
-    def at(self, v: Array) -> InnerPoint:
-        self.gradients += 1
+    def _at(self, v: Array) -> InnerPoint:
         evaluation = self.slice.at(v)
         away = v - self.center
         gradient = evaluation.grad_y + away * self.shift

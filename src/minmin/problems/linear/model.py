@@ -77,16 +77,19 @@ class LinearModel(SecondOrderProblem):
         penalty_x = make_penalty(alpha_x, "alpha_x", design_x.shape[1], prototype).repeated(loss.outputs)
         penalty_y = make_penalty(alpha_y, "alpha_y", design_y.shape[1], prototype).repeated(loss.outputs)
         self.weights = _normalize(sample_weight, rows, prototype)
-        self._set_parts(
-            PenalizedDesign(design_x, penalty_x, loss.outputs), PenalizedDesign(design_y, penalty_y, loss.outputs)
-        )
+        self.x_part = PenalizedDesign(design_x, penalty_x, loss.outputs)
+        self.y_part = PenalizedDesign(design_y, penalty_y, loss.outputs)
+        self.d_x, self.d_y = self.x_part.size, self.y_part.size
         self._given = require_constants_type(constants)
         self._proof = LinearConstants(self.x_part, self.y_part, loss, self.weights)
         self.target = loss.check_target(check_column(target, "target", rows, prototype))
 
-    def _set_parts(self, x_part: PenalizedDesign, y_part: PenalizedDesign) -> None:
-        self.x_part, self.y_part = x_part, y_part
-        self.d_x, self.d_y = x_part.size, y_part.size
+    def _with_parts(self, x_part: PenalizedDesign, y_part: PenalizedDesign) -> Self:
+        """The same model with other designs and penalties."""
+        twin = copy(self)
+        twin.x_part, twin.y_part = x_part, y_part
+        twin.d_x, twin.d_y = x_part.size, y_part.size
+        return twin
 
     @property
     def X(self) -> Any:  # noqa: N802
@@ -139,13 +142,13 @@ class LinearModel(SecondOrderProblem):
         return bound, noise
 
     def counted(self, tally: Tally) -> Self:
-        twin = super().counted(tally)
-        twin.x_part, twin.y_part = self.x_part.counted(tally, "passes"), self.y_part.counted(tally, "passes_y")
+        twin = self._with_parts(self.x_part.counted(tally, "passes"), self.y_part.counted(tally, "passes_y"))
+        twin.tally = tally
         return twin
 
     def swapped(self) -> Self:
-        twin = super().counted(self.tally.swapped())
-        twin._set_parts(self.y_part, self.x_part)  # which report to the same tally as before
+        twin = self._with_parts(self.y_part, self.x_part)  # which report to the same tally as before
+        twin.tally = self.tally.swapped()
         constants = self._proof.choose(1.0 / EXPENSIVE) if self._given is None else self._given
         twin._given = constants.swapped()
         return twin
@@ -156,8 +159,7 @@ class LinearModel(SecondOrderProblem):
             make_penalty(alpha, name, part.design.shape[1], self.weights).repeated(self.loss.outputs)
             for alpha, name, part in ((alpha_x, "alpha_x", self.x_part), (alpha_y, "alpha_y", self.y_part))
         ]
-        twin = copy(self)
-        twin._set_parts(self.x_part.with_penalty(penalties[0]), self.y_part.with_penalty(penalties[1]))
+        twin = self._with_parts(self.x_part.with_penalty(penalties[0]), self.y_part.with_penalty(penalties[1]))
         twin._given = None
         twin._proof = LinearConstants(twin.x_part, twin.y_part, self.loss, self.weights)
         return twin
@@ -166,8 +168,7 @@ class LinearModel(SecondOrderProblem):
         """The constants stay those of the data as they were given."""
         if same_kind(prototype, self.weights):
             return self
-        twin = copy(self)
-        twin._set_parts(self.x_part.to_like(prototype, "X"), self.y_part.to_like(prototype, "Y"))
+        twin = self._with_parts(self.x_part.to_like(prototype, "X"), self.y_part.to_like(prototype, "Y"))
         twin.target, twin.weights = to_like(self.target, prototype), to_like(self.weights, prototype)
         return twin
 
