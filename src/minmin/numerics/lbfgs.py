@@ -18,8 +18,8 @@ KEPT_PAIRS = 30
 """Pairs that are remembered. On two of the paper's quadratics with L_y = 50000 BAM takes 3442 calls of ∇ᵧ with 10
 pairs, 2061 with 20, 1507 with 30 and 1137 with 60, which are twice as much to store."""
 _LONG = 4096
-"""Rows of this many numbers and more are multiplied one by one, since a matrix of them would be a copy. A direction with
-30 pairs of 1,000 numbers takes 0.15 ms row by row and 0.05 as a matrix; of 4,096 it takes 0.3 and 1.2."""
+"""Rows of this many numbers and more are multiplied one by one, since a matrix of them would be a copy. A direction
+with 30 pairs of 1,000 numbers takes 0.15 ms row by row and 0.05 as a matrix; of 4,096 it takes 0.3 and 1.2."""
 
 
 class Pairs(NamedTuple):
