@@ -14,7 +14,7 @@ from minmin.core.problem import Evaluation, Problem
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.start import make_start
 from minmin.core.vectors import (
-    Blocks,
+    Parts,
     Vector,
     dot,
     first_array,
@@ -323,7 +323,7 @@ class _Probe:
         return _NOISE * self.eps * (a.size + b.size) + 2.0 * known
 
     def y_hessian(self) -> Iterator[Finding]:
-        if not isinstance(self.problem, SecondOrderProblem) or isinstance(self.start.y, Blocks):
+        if not isinstance(self.problem, SecondOrderProblem) or isinstance(self.start.y, Parts):
             return
         point, direction = self.points[1], self._unit(0.0, 1.0)
         told = self.problem.evaluate(*point).hess_yy() @ direction.y
@@ -345,6 +345,6 @@ class _Probe:
 
 
 def _random_like(vector: Vector, rng: np.random.Generator) -> Vector:
-    if isinstance(vector, Blocks):
+    if isinstance(vector, Parts):
         return vector.map(lambda part: _random_like(part, rng))
     return to_like(rng.standard_normal(vector.shape[0]), vector)

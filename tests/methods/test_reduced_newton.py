@@ -45,7 +45,7 @@ def problem_of(kind, seed):
 
 
 def random_like(vector, rng):
-    if isinstance(vector, minmin.Blocks):
+    if isinstance(vector, minmin.Parts):
         return vector.map(lambda part: rng.standard_normal(part.shape))
     return rng.standard_normal(vector.shape)
 

@@ -48,7 +48,7 @@ def compare_with_two_loops(kind, seed, d, count, kept):
 
     def vector():
         v = rng.standard_normal(2 * d)
-        return v if kind == "array" else minmin.Blocks([v[:d], v[d:]], [0.3, 2.0])
+        return v if kind == "array" else minmin.Parts([v[:d], v[d:]], [0.3, 2.0])
 
     def times_hessian(v):
         """Symmetric in the vectors' own inner product."""
@@ -130,6 +130,6 @@ def test_ritz_values_lie_within_the_spectrum_and_reach_its_end(orthogonalize, se
 @given(seed=seeds)
 def test_flattening_keeps_inner_products(seed):
     rng = np.random.default_rng(seed)
-    a, b = (minmin.Blocks([rng.standard_normal(3), rng.standard_normal(2)], [0.2, 5.0]) for _ in range(2))
+    a, b = (minmin.Parts([rng.standard_normal(3), rng.standard_normal(2)], [0.2, 5.0]) for _ in range(2))
     assert flatten(a) @ flatten(b) == pytest.approx(a @ b)
     assert np.allclose(unflatten(flatten(a), a)[1], a[1])

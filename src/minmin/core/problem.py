@@ -177,7 +177,7 @@ class Problem(ABC):
     has_y_hessian : bool
         Whether every part of y has a Hessian.
     part_sizes, part_weights : tuples
-        The lengths and weights of y's parts where y is a :class:`~minmin.Blocks`. Then ∇ₓ takes all parts together (a
+        The lengths and weights of y's parts where y is a :class:`~minmin.Parts`. Then ∇ₓ takes all parts together (a
         round of communication), while each part has its own ∇ᵧ. Empty where y is one array.
     y_is_remote : bool
         Whether y stays with those who hold it, so that only its newest value, and of ∇ᵧ only the norm, can be had.

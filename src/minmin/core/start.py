@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 from minmin.core.arrays import Array, as_real, dtype_name, require_finite, same_kind, zeros
 from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
-from minmin.core.vectors import Blocks, Vector, first_array, parts_of
+from minmin.core.vectors import Parts, Vector, first_array, parts_of
 from minmin.errors import InputError
 
 
@@ -45,7 +45,7 @@ def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
         zeros(size, prototype) if value is None else check_start_array(value, size, f"term {i}: y0", prototype)
         for i, (value, size) in enumerate(zip(given, sizes, strict=True))
     ]
-    return Blocks(parts, problem.part_weights)
+    return Parts(parts, problem.part_weights)
 
 
 def check_start_array(value: Any, size: int, name: str, prototype: Array) -> Array:

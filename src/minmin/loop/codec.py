@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, to_like, to_numpy
-from minmin.core.vectors import Blocks
+from minmin.core.vectors import Parts
 from minmin.errors import CheckpointError
 
 
@@ -60,7 +60,7 @@ def _require_types(tree: Any, known: set[type]) -> None:
 def _describe(tree: Any, arrays: dict[int, tuple[str, Array]]) -> Any:
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
-    if isinstance(tree, Blocks):
+    if isinstance(tree, Parts):
         return {"blocks": [_describe(part, arrays) for part in tree], "weights": list(tree.weights)}
     if isinstance(tree, tuple):
         items = [_describe(item, arrays) for item in tree]
@@ -82,7 +82,7 @@ def _rebuild(tree: Any, arrays: dict[str, Array], known: Mapping[str, Any]) -> A
     if "array" in tree:
         return arrays[tree["array"]]
     if "blocks" in tree:
-        return Blocks([_rebuild(part, arrays, known) for part in tree["blocks"]], tree["weights"])
+        return Parts([_rebuild(part, arrays, known) for part in tree["blocks"]], tree["weights"])
     return known[tree["type"]](*(_rebuild(item, arrays, known) for item in tree["items"]))
 
 

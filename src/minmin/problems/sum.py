@@ -20,7 +20,7 @@ from minmin.core.second_order import (
     SecondOrderSlice,
     YStepModel,
 )
-from minmin.core.vectors import Blocks, Vector
+from minmin.core.vectors import Parts, Vector
 from minmin.errors import InputError, as_number
 
 JOINTLY_EXPENSIVE = 100.0
@@ -97,9 +97,9 @@ class Sum(Problem):
         twin.terms = tuple(term.to_like(prototype) for term in self.terms)
         return twin
 
-    def project_start(self, x: Vector, y: Blocks) -> tuple[Vector, Blocks]:
+    def project_start(self, x: Vector, y: Parts) -> tuple[Vector, Parts]:
         parts = [term.project_start(x, part)[1] for term, part in zip(self.terms, y, strict=True)]
-        return x, Blocks(parts, self.weights)
+        return x, Parts(parts, self.weights)
 
     def identity(self) -> Iterable[Any]:
         own = [self.d_x, self.d_y, repr(self._given), *self.weights]
@@ -184,7 +184,7 @@ class _SumSlice(Slice):
     def parts(self) -> Sequence[Any]:
         return self._parts
 
-    def at(self, y: Blocks) -> Any:
+    def at(self, y: Parts) -> Any:
         return self.join([part.at(y_i) for part, y_i in zip(self._parts, y, strict=True)])
 
     def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
@@ -217,7 +217,7 @@ class _SumEvaluation(Evaluation):
     __slots__ = ("_evaluations", "_slice", "_weights")
 
     def __init__(self, slice_: _SumSlice, evaluations: Sequence[Any], problem: Sum):
-        super().__init__(slice_.x, Blocks([e.y for e in evaluations], problem.weights), problem.tally)
+        super().__init__(slice_.x, Parts([e.y for e in evaluations], problem.weights), problem.tally)
         self._slice = slice_
         self._evaluations = evaluations
         self._weights = problem.weights
@@ -238,9 +238,9 @@ class _SumEvaluation(Evaluation):
     def _compute_grad_x(self) -> Vector:
         return self._total([e.grad_x for e in self._evaluations])
 
-    def _compute_grad_y(self) -> Blocks:
+    def _compute_grad_y(self) -> Parts:
         """Part i is ∇f_i(x, y_i): the gradient in the weighted inner product."""
-        return Blocks([e.grad_y for e in self._evaluations], self._weights)
+        return Parts([e.grad_y for e in self._evaluations], self._weights)
 
     def _total(self, found: Sequence[Any]) -> Any:
         """The weighted sum of what the terms found."""
@@ -274,25 +274,25 @@ class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
     def hess_xx_diagonal(self) -> Vector:
         return self._total([e.hess_xx_diagonal() for e in self._evaluations])
 
-    def hess_yx(self, direction: Direction) -> Blocks:
+    def hess_yx(self, direction: Direction) -> Parts:
         pairs = zip(self._evaluations, _split(direction), strict=True)
-        return Blocks([e.hess_yx(own) for e, own in pairs], self._weights)
+        return Parts([e.hess_yx(own) for e, own in pairs], self._weights)
 
-    def hess_product(self, direction: Direction, dy: Blocks) -> Vector:
+    def hess_product(self, direction: Direction, dy: Parts) -> Vector:
         self._tally.add("hess_product")
         each = zip(self._evaluations, _split(direction), dy, strict=True)
         return self._total([e.hess_product(own, part) for e, own, part in each])
 
-    def model_after(self, dy: Blocks) -> YStepModel:
+    def model_after(self, dy: Parts) -> YStepModel:
         self._tally.add("grad_x")
         pairs = zip(self._evaluations, dy, strict=True)
         return YStepModel(dy, self._total([e.model_after(part).grad_x for e, part in pairs]))
 
-    def slope(self, direction: Direction, dy: Blocks) -> float:
+    def slope(self, direction: Direction, dy: Parts) -> float:
         each = zip(self._evaluations, _split(direction), dy, strict=True)
         return float(self._total([e.slope(own, part) for e, own, part in each]))
 
-    def model_distance(self, direction: Direction, dy: Blocks) -> float:
+    def model_distance(self, direction: Direction, dy: Parts) -> float:
         each = zip(self._evaluations, _split(direction), dy, strict=True)
         return max(float(e.model_distance(own, part)) for e, own, part in each)
 
@@ -307,7 +307,7 @@ class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
         twin._evaluations = [surrogate or e for surrogate, e in zip(surrogates, self._evaluations, strict=True)]
         return twin
 
-    def is_unbounded_along(self, step: tuple[Direction, Blocks] | None = None, *, in_y_alone: bool = False) -> bool:
+    def is_unbounded_along(self, step: tuple[Direction, Parts] | None = None, *, in_y_alone: bool = False) -> bool:
         """Whether some term is unbounded in its own y, which the others do not see; of x this is not known."""
         if step is None:
             return any(e.is_unbounded_along(in_y_alone=True) for e in self._evaluations)
