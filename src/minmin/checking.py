@@ -297,7 +297,9 @@ class _Probe:
 
         start = self._pack(self._unit(float(in_x > 0), float(in_y > 0)))
         steps = min(_LANCZOS_STEPS, (self.problem.d_x if in_x else 0) + (self.problem.d_y if in_y else 0))
-        ritz = ritz_values(apply, start, steps, smallest_rest=lambda scale: _REST * scale + error, orthogonalize=True)
+        ritz = ritz_values(
+            apply, start, steps, shortest_direction=lambda scale: _REST * scale + error, orthogonalize=True
+        )
         return ritz, error
 
     def _pack(self, point: _Point) -> np.ndarray[Any, Any]:

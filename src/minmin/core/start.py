@@ -1,4 +1,4 @@
-"""A user's start, checked and completed."""
+"""The start of a run: what the user gave, checked, and zeros for the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minmin.errors import InputError
 
 
 def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector, Vector]:
-    """Check a user's start and complete it with zeros; the answer shares no memory with it."""
+    """Check a user's start and complete it with zeros. The result is a copy."""
     if isinstance(problem, Swapped):
         y, x = make_start(problem.original, y0, x0)
         return x, y
@@ -40,7 +40,7 @@ def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
         raise InputError(f"y0 must be a sequence of arrays, one per term, got {y0!r}")
     given = [None] * len(sizes) if y0 is None else list(y0)
     if len(given) != len(sizes):
-        raise InputError(f"y0 has {len(given)} parts; this sum has {len(sizes)} terms")
+        raise InputError(f"y0 has {len(given)} arrays; give one per term, and this sum has {len(sizes)} terms")
     parts = [
         zeros(size, prototype) if value is None else check_start_array(value, size, f"term {i}: y0", prototype)
         for i, (value, size) in enumerate(zip(given, sizes, strict=True))
@@ -49,7 +49,7 @@ def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
 
 
 def check_start_array(value: Any, size: int, name: str, prototype: Array) -> Array:
-    """A checked copy of one array of a user's start."""
+    """A checked copy of one array of the user's start."""
     array = as_real(value, name, prototype)
     if array.shape != (size,):
         raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},)")

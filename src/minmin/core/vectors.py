@@ -14,8 +14,8 @@ from minmin.core.arrays import Array, array_eps, largest, namespace_of
 class Parts:
     """The y of a :class:`~minmin.Sum`: one array per term, together one vector of a weighted space.
 
-    The inner product ``a @ b`` is the weighted sum of the inner products of the parts. So a method that is
-    written with ``+``, ``-``, ``*`` and ``@`` need not know whether it moves one array or many.
+    The inner product ``a @ b`` is the weighted sum of the inner products of the parts. So a method written with ``+``,
+    ``-``, ``*`` and ``@`` works for one array and for several.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def dot(a: Vector, b: Vector) -> float:
 
 
 _TINY, _HUGE = 1e-30, 1e30
-"""Squares are summed as they are between these. Float32 ends at 1.2e-38 and 3.4e38, so what underflows of one entry is
-below 2e-8 of such a sum."""
+"""A sum of squares between these is used directly. Float32 ends at 1.2e-38 and 3.4e38, so an entry whose square
+underflows is below 2e-8 of such a sum."""
 
 
 def norm(a: Vector) -> float:
-    """The norm that belongs to :func:`dot`; where the square leaves the range of float32, computed in scaled form."""
+    """The norm of the inner product :func:`dot`; scaled first if the square would leave the range of float32."""
     square_sum = float(a @ a)
     if _TINY < square_sum < _HUGE:
         return math.sqrt(square_sum)
@@ -92,34 +92,34 @@ def norm(a: Vector) -> float:
 
 
 def square(number: float) -> float:
-    """A number's square; infinite where it overflows (where ``**`` would raise)."""
+    """The square of a number; infinite if it overflows, when ``**`` would raise."""
     return number * number
 
 
 def first_array(vector: Vector) -> Array:
-    """The array that tells a vector's library, dtype and device."""
+    """An array with the vector's library, dtype and device."""
     return vector[0] if isinstance(vector, Parts) else vector
 
 
 def parts_of(vector: Vector) -> tuple[Array, ...]:
-    """The arrays that a vector is made of."""
+    """The arrays in a vector."""
     return vector.parts if isinstance(vector, Parts) else (vector,)
 
 
 def from_parts(parts: Sequence[Array], prototype: Vector) -> Vector:
-    """The vector of these arrays: one array, or Parts with the weights of ``prototype``."""
+    """The vector of these arrays: Parts with the weights of ``prototype``, or the only array."""
     return Parts(parts, prototype.weights) if isinstance(prototype, Parts) else parts[0]
 
 
 def flatten(vector: Vector) -> Array:
-    """One array with the same inner products: parts are scaled by the roots of their weights."""
+    """One array with the same inner products: parts are multiplied by the roots of their weights."""
     if not isinstance(vector, Parts):
         return vector
     return namespace_of(vector[0]).concat([math.sqrt(w) * p for w, p in zip(vector.weights, vector, strict=True)])
 
 
 def unflatten(array: Array, prototype: Vector) -> Vector:
-    """The reverse of :func:`flatten`, for a vector of the shape of ``prototype``."""
+    """The inverse of :func:`flatten`, for a vector with the parts of ``prototype``."""
     if not isinstance(prototype, Parts):
         return array
     parts, start = [], 0
@@ -135,7 +135,7 @@ def machine_eps(vector: Vector) -> float:
 
 
 def copy_vector(vector: Vector) -> Vector:
-    """The same vector in memory of its own."""
+    """A copy of the vector."""
     if isinstance(vector, Parts):
         return vector.map(copy_vector)
     if type(vector) is np.ndarray:

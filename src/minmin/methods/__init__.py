@@ -52,7 +52,7 @@ _KEYWORDS = (
     "seed",
     "checkpoint",
 )
-"""What minimize() takes for every method, to suggest where an option is unknown."""
+"""Parameters of minimize() for every method, to suggest if an option is unknown."""
 
 _RENAMED = {"Answer": "Candidate", "described": "describe"}
 
@@ -71,13 +71,13 @@ def names() -> list[str]:
 
 
 def describe() -> dict[str, str]:
-    """A line on each of them."""
+    """One line about each method."""
     lines = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in _METHODS.items()}
     return {"auto": "What is expected to ask for the more expensive gradient the fewest times.", **lines}
 
 
 def build(method: object, problem: Problem, options: dict[str, Any], seed: int | None) -> tuple[Method, str]:
-    """The method as an object, and why "auto" took it.
+    """The method as an object, and why "auto" chose it (empty for another method).
 
     Parameters
     ----------
@@ -126,11 +126,11 @@ def _rename(option: str) -> str:
 
 
 def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
-    """What "auto" takes: a method on the reduced function of the more expensive block.
+    """What "auto" chooses: a method on the reduced function of the more expensive block.
 
-    Newton's where x is expensive and the problem has Hessian products and a bound that needs no constants; else
-    quasi-Newton with BAM as its guard, also where an option asks for what only that has. On a quadratic, where a
-    product costs what ∇ₓ costs, quasi-Newton takes fewer of both together.
+    reduced-newton if x is the more expensive block, no other option is given, and the problem has Hessian products and
+    a bound that needs no constants. Otherwise reduced-lbfgs. A quadratic has no such bound; there a Hessian product
+    costs as much as ∇ₓ, and reduced-lbfgs takes fewer of both together.
     """
     ratio = as_number(options.get("cost_ratio", 1.0), "cost_ratio")
     if not 0.0 < ratio < math.inf:
