@@ -31,12 +31,15 @@ def with_entry(value, index=(1, 0)):
 
 CASES = {
     "H and b do not fit": (lambda: Quadratic(EYE, np.ones(2), 1), r"H has shape \(3, 3\) and b \(2,\)"),
-    "H is not a matrix": (lambda: Quadratic(ONES, ONES, 1), r"H must be square"),
+    "H is not a matrix": (
+        lambda: Quadratic(ONES, ONES, 1),
+        r"H has shape \(3,\).*give them shapes \(n, n\)",
+    ),
     "H has a NaN": (lambda: Quadratic(np.full((3, 3), np.nan), ONES, 1), r"H holds nan at index \(0, 0\)"),
     "b has an infinity": (lambda: Quadratic(EYE, np.array([0, np.inf, 0]), 1), r"b holds inf at index 1"),
     "H is not symmetric": (lambda: Quadratic(np.triu(np.ones((3, 3))), ONES, 1), r"not symmetric.*use \(H \+ Hᵀ\)/2"),
     "H is not convex": (lambda: Quadratic(-EYE, ONES, 1).constants, r"eigenvalue -1: f is not convex"),
-    "no x": (lambda: Quadratic(EYE, ONES, 0), r"d_x = 0: both blocks need a variable"),
+    "no x": (lambda: Quadratic(EYE, ONES, 0), r"d_x = 0: both blocks need at least one variable"),
     "no y": (lambda: Quadratic(EYE, ONES, 3), r"d_x = 3 leaves no y"),
     "d_x is not a number": (lambda: Quadratic(EYE, ONES, "2"), r"d_x = '2'"),
     "complex H": (lambda: Quadratic(1j * EYE, ONES, 1), r"H has dtype complex128"),
