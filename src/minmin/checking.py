@@ -96,7 +96,7 @@ class Report:
 
 
 def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) -> Report:
-    """Check whether a problem's gradients, slices, constants and Hessians are what it says.
+    """Check whether a problem's gradients, slices, constants and Hessians are right.
 
     Gradients are compared with finite differences of f, with steps that fit the dtype. Constants are compared with the
     extreme curvatures that Lanczos finds from differences of gradients.

@@ -76,7 +76,7 @@ class Evaluation(ABC):
 
     @property
     def grad_y_norm(self) -> float:
-        """|∇ᵧf|; a federated server knows it without knowing ∇ᵧf itself."""
+        """|∇ᵧf|. A federated server knows only this norm, not ∇ᵧf itself."""
         if self._grad_y_norm is None:
             self._grad_y_norm = norm(self.grad_y)
         return self._grad_y_norm

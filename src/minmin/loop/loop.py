@@ -131,7 +131,7 @@ class Loop:
             try:
                 end = self._iterate_and_save()
                 try:
-                    return self._result(end)
+                    return self._choose_result(end)
                 except RunEnded:  # the clients that ended the run cannot compute f either
                     last = self._recorder.last
                     return self._make_result(
@@ -139,7 +139,7 @@ class Loop:
                     )
             except MinMinError as error:
                 if self._recorder.last is not None:
-                    error.result = self._last_finite_result(self._recorder.last, End("interrupted", str(error)))
+                    error.result = self._recover_result(self._recorder.last, End("interrupted", str(error)))
                 raise
 
     def _iterate_and_save(self) -> End:
@@ -158,8 +158,8 @@ class Loop:
                 self._steps += 1
                 self._candidate = state.candidate
                 self._recorder.measure(self._candidate)
-                end = self._after_step()
-                self._keep(state)
+                end = self._check_after_step()
+                self._take_snapshot(state)
         except RunEnded as ended:
             with contextlib.suppress(RunEnded):  # this is the last chance to measure
                 self._recorder.measure(self._candidate)
@@ -172,34 +172,34 @@ class Loop:
         """The first state, or the state in the checkpoint."""
         state = self._method.init(self._problem, self._candidate.x, self._candidate.y)
         types = (*self._method.state_types, *SNAPSHOT_TYPES)
-        kept = None if self._file is None else self._file.read(types, first_array(self._candidate.x))
-        if kept is None:
+        snapshot = None if self._file is None else self._file.read(types, first_array(self._candidate.x))
+        if snapshot is None:
             with contextlib.suppress(RunEnded):  # the first step asks the same clients and fails in the same way
                 self._recorder.measure(self._candidate)
             end = self._observe()
-            self._keep(state)
+            self._take_snapshot(state)
             return state, end
-        self._restore(kept)
+        self._restore(snapshot)
         record = self._recorder.record(self._candidate, self._steps)
-        last = self._recorder.last if kept.recorded_step == self._steps else None
-        self._recorder.restore(kept.rows, kept.values, kept.known_range, last)
-        return kept.state, self._rules.check_tol(self._candidate.bound) or self._rules.check_target(record.value)
+        last = self._recorder.last if snapshot.recorded_step == self._steps else None
+        self._recorder.restore(snapshot.rows, snapshot.values, snapshot.known_range, last)
+        return snapshot.state, self._rules.check_tol(self._candidate.bound) or self._rules.check_target(record.value)
 
-    def _restore(self, kept: Snapshot) -> None:
+    def _restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot. Callables have no fingerprint, so f at the start is compared instead."""
-        now, then = self._recorder.record(self._candidate, 0).value, kept.rows[0][2]
+        now, then = self._recorder.record(self._candidate, 0).value, snapshot.rows[0][2]
         if not math.isnan(now) and not math.isclose(now, then, rel_tol=_SAME_VALUE):
             raise CheckpointError(
                 f"the checkpoint belongs to another problem: f at the start was {then:.10g} and is {now:.10g}; "
                 "give another path, or remove the file to start again"
             )
-        self._snapshot = kept
-        self._candidate, self._best, self._steps = kept.state.candidate, kept.best, kept.steps
-        self._rules.progress = kept.progress
-        self._tally.counts = dict(kept.counts)
-        self._clock.advance(kept.seconds)
+        self._snapshot = snapshot
+        self._candidate, self._best, self._steps = snapshot.state.candidate, snapshot.best, snapshot.steps
+        self._rules.progress = snapshot.progress
+        self._tally.counts = dict(snapshot.counts)
+        self._clock.advance(snapshot.seconds)
 
-    def _keep(self, state: Any) -> None:
+    def _take_snapshot(self, state: Any) -> None:
         """Take a snapshot between two iterations, and write it if a write is due."""
         if self._file is None:
             return
@@ -219,7 +219,7 @@ class Loop:
         with self._clock.pause():
             self._file.write_when_due(self._snapshot)
 
-    def _after_step(self) -> End | None:
+    def _check_after_step(self) -> End | None:
         candidate = self._candidate
         if candidate.bound.value <= self._best.candidate.bound.value:
             self._best = Best(candidate, self._steps)
@@ -244,7 +244,7 @@ class Loop:
         requested = self._recorder.show(record, self._steps)
         return self._rules.check_target(record.value) or requested
 
-    def _result(self, end: End) -> Result:
+    def _choose_result(self, end: End) -> Result:
         """A converged run returns its newest candidate, any other run the one with the lowest bound."""
         newest = end.status == "converged" or self._newest_only
         chosen = Best(self._candidate, self._steps) if newest else self._best
@@ -255,10 +255,10 @@ class Loop:
         assert last is not None
         return self._make_result(last, end)
 
-    def _last_finite_result(self, last: Recorded, end: End) -> Result:
+    def _recover_result(self, last: Recorded, end: End) -> Result:
         """The best candidate of a run that failed, or the last one recorded if f cannot be computed there."""
         try:
-            return self._result(end)
+            return self._choose_result(end)
         except MinMinError:
             return self._make_result(last, end)
 

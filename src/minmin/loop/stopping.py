@@ -149,9 +149,9 @@ class StoppingRules:
             single = dtype_name(first_array(candidate.x)) == "float32"
             remedy = "give float64 data" if single else "give a larger tol"
             return End("stalled", f"rounding errors hide further progress below a bound of {best.value:.3g}; {remedy}")
-        seen = self.progress
+        progress = self.progress
         if math.isfinite(candidate.bound.value):
-            seen = seen._replace(largest_bound=max(seen.largest_bound, candidate.bound.value))
+            progress = progress._replace(largest_bound=max(progress.largest_bound, candidate.bound.value))
         if steps % self._patience == 0:
             if math.isinf(best.value) and self._waits_for_a_bound():
                 return End(
@@ -159,15 +159,15 @@ class StoppingRules:
                     f"no bound was found in {steps} iterations: f may be unbounded below, or the method gives no bound "
                     "(then give tol=0 and a budget or a target_value)",
                 )
-            if seen.largest_bound > 0.5 * seen.largest_bound_before:
+            if progress.largest_bound > 0.5 * progress.largest_bound_before:
                 return End(
                     "stalled",
                     f"over {self._patience} iterations the bound has not halved, which theory rules out; it is "
                     f"{best.value:.3g} at best: rounding errors, or wrong constants; minmin.check(problem) tests them",
                 )
-            if seen.largest_bound > 0.0:
-                seen = seen._replace(largest_bound=0.0, largest_bound_before=seen.largest_bound)
-        self.progress = seen
+            if progress.largest_bound > 0.0:
+                progress = progress._replace(largest_bound=0.0, largest_bound_before=progress.largest_bound)
+        self.progress = progress
         return None
 
     def _waits_for_a_bound(self) -> bool:

@@ -73,7 +73,7 @@ def names() -> list[str]:
 def describe() -> dict[str, str]:
     """One line about each method."""
     lines = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in _METHODS.items()}
-    return {"auto": "What is expected to ask for the more expensive gradient the fewest times.", **lines}
+    return {"auto": "Chooses the method that should need the fewest calls of the more expensive gradient.", **lines}
 
 
 def build(method: object, problem: Problem, options: dict[str, Any], seed: int | None) -> tuple[Method, str]:
@@ -88,7 +88,7 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
     seed : int or None
         For methods that draw random numbers.
     """
-    draws = 0 if seed is None else as_count(seed, "seed")
+    seed_number = 0 if seed is None else as_count(seed, "seed")
     if isinstance(method, Method):
         if not hasattr(method, "__dataclass_fields__"):
             raise InputError(f"{type(method).__name__} must be a dataclass of its parameters: @dataclass(frozen=True)")
@@ -108,12 +108,14 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
         if old in options and new in options:
             raise InputError(f"{old!r} is the former name of {new!r}; give {new!r} alone")
     options = {_rename(option): value for option, value in options.items()}
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    parameters = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
-        if option not in known:
-            raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, [*known, *_KEYWORDS])}")
-    if "seed" in known:
-        options = {**options, "seed": draws}
+        if option not in parameters:
+            raise InputError(
+                f"method {name!r} has no option {option!r}: {near_names(option, [*parameters, *_KEYWORDS])}"
+            )
+    if "seed" in parameters:
+        options = {**options, "seed": seed_number}
     return kind(**options), why
 
 

@@ -265,7 +265,7 @@ class ReducedNewton(Method):
         )
 
     def _try_newton_step(self, y_system: YSystem, gradient: Vector, y_step: YStep, scale: float) -> Trial:
-        """Take the Newton step, or part of it; ``scale`` is |∇F| at the first step, and infinite in the first step."""
+        """Take the Newton step, or a fraction of it; ``scale`` is |∇F| at the run's first step, infinite before it."""
         evaluation = y_system.evaluation
         diagonal = replace_zeros(evaluation.hess_xx_diagonal())
         size = math.sqrt(dot(gradient, gradient / diagonal))

@@ -32,7 +32,7 @@ class LbfgsSolver(InnerSolver):
         return Pairs.none(y)
 
     def _step(self, objective: InnerObjective, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
-        """The step to take, and whether its length rests on curvature that was seen."""
+        """The step to take, and whether its length is based on known curvature."""
         if memory.steps:
             return -inverse_times(memory, point.gradient), True
         return objective.first_step(point), False

@@ -134,7 +134,7 @@ def _check_labels(target: Any, classes: int | None) -> Array:
     wrong = np.argwhere((labels < 0) | (labels > most) | (labels != np.floor(labels)))
     if wrong.size:
         index = tuple(wrong[0].tolist())
-        known = "0, 1, 2, ..." if classes is None else f"0 to {most}"
+        allowed = "0, 1, 2, ..." if classes is None else f"0 to {most}"
         place = ", ".join(map(str, index))
-        raise InputError(f"target[{place}] = {labels[index]:g}: give classes as whole numbers, {known}")
+        raise InputError(f"target[{place}] = {labels[index]:g}: give classes as whole numbers, {allowed}")
     return labels
