@@ -16,6 +16,7 @@ from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
 from minmin.federated.engine_factory import open_engine
 from minmin.federated.engines import Engine
+from minmin.federated.keywords import OF_RUN
 from minmin.federated.metrics import FederationMetrics
 from minmin.federated.problem import Federation
 from minmin.federated.protocol import Description
@@ -141,7 +142,7 @@ def _build_method(
     name: str | Method, federation: Federation, descriptions: Sequence[Description], options: dict[str, Any]
 ) -> Method:
     if isinstance(name, Method) or name in _OURS:
-        method, _ = build(name, federation, options, None)
+        method, _ = build(name, federation, options, None, OF_RUN)
         method.outer_block(federation).orient(federation)  # refuses y as the outer block
         method.check(federation)
         return method
@@ -149,7 +150,7 @@ def _build_method(
     known = [field.name for field in fields(kind) if field.name not in ("L_x", "L_y")]
     for option in options:
         if option not in known:
-            raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, known)}")
+            raise InputError(f"method {name!r} has no option {option!r}: {OF_RUN.explain(option, known)}")
     constants = [found for description in descriptions if (found := description.constants) is not None]
     if len(constants) < len(descriptions):
         raise UnsupportedError(f"method {name!r} needs the constants of every client's problem")
