@@ -6,6 +6,9 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+GRADIENT_MAY_BE_WRONG = "a gradient may be wrong: check the gradients with minmin.check(problem)"
+"""The end of a message about a run that a wrong gradient may have ended."""
+
 
 class MinMinError(Exception):
     """Base of every error that a user of minmin can cause.

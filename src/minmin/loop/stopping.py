@@ -11,7 +11,7 @@ from minmin.core.bound import Bound
 from minmin.core.counting import Tally
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import first_array, machine_eps
-from minmin.errors import InputError, as_count, as_number
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, as_count, as_number
 from minmin.loop.clock import Clock
 from minmin.methods.base import Candidate
 from minmin.result import Status
@@ -143,9 +143,7 @@ class StoppingRules:
         ``hidden`` tells that rounding errors hide what the last step has gained.
         """
         if candidate.exhausted or hidden:
-            single = dtype_name(first_array(candidate.x)) == "float32"
-            remedy = "give float64 data" if single else "ask for a larger tol"
-            return End("stalled", f"rounding errors hide further progress below a bound of {best.value:.3g}; {remedy}")
+            return End("stalled", _explain_exhaustion(candidate, best))
         seen = self.progress
         if math.isfinite(candidate.bound.value):
             seen = seen._replace(largest_bound=max(seen.largest_bound, candidate.bound.value))
@@ -153,15 +151,14 @@ class StoppingRules:
             if math.isinf(best.value) and self._waits_for_a_bound():
                 return End(
                     "stalled",
-                    f"no bound was found in {steps} iterations: f may be unbounded below, or the method gives none "
-                    "(then ask for tol=0 and a budget or a target_value)",
+                    f"no bound was found in {steps} iterations: f may be unbounded below, the method may give none "
+                    f"(then ask for tol=0 and a budget or a target_value), or {GRADIENT_MAY_BE_WRONG}",
                 )
             if seen.largest_bound > 0.5 * seen.largest_bound_before:
                 return End(
                     "stalled",
                     f"over {self._patience} iterations the bound has not halved, which theory rules out; it is "
-                    f"{best.value:.3g} at best: rounding errors, or wrong constants (minmin.check(problem) looks for "
-                    "them)",
+                    f"{best.value:.3g} at best: there are rounding errors, wrong constants, or {GRADIENT_MAY_BE_WRONG}",
                 )
             if seen.largest_bound > 0.0:
                 seen = seen._replace(largest_bound=0.0, largest_bound_before=seen.largest_bound)
@@ -171,3 +168,13 @@ class StoppingRules:
     def _waits_for_a_bound(self) -> bool:
         """Whether somebody waits for a bound, and none is known to be coming."""
         return self.criteria.tol > 0.0 and self.criteria.target_value is None
+
+
+def _explain_exhaustion(candidate: Candidate, best: Bound) -> str:
+    if math.isinf(best.value):
+        return f"no step makes progress, and no bound was found: f may have no minimum, or {GRADIENT_MAY_BE_WRONG}"
+    single = dtype_name(first_array(candidate.x)) == "float32"
+    remedy = "give float64 data" if single else "ask for a larger tol"
+    told = f"rounding errors hide further progress below a bound of {best.value:.3g}; {remedy}"
+    explained = best.basis == "data" or best.value <= _NEAR_FLOOR * best.floor
+    return told if explained else f"{told}; or {GRADIENT_MAY_BE_WRONG}"

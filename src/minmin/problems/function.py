@@ -15,7 +15,7 @@ from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type, require_size
 from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import copy_vector, dot, norm
-from minmin.errors import InputError, NonFiniteError, UserCodeError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, UserCodeError
 
 
 class Function(Problem):
@@ -123,5 +123,8 @@ class _FunctionEvaluation(Evaluation):
             own = xp.asarray(array, dtype=prototype.dtype, device=device(prototype), copy=True)
         if not math.isfinite(dot(own, own)) and not all_finite(own):
             where = int(np.flatnonzero(~np.isfinite(to_numpy(own)))[0])
-            raise NonFiniteError(f"{name}(x, y) returned {float(own[where])} at index {where}")
+            raise NonFiniteError(
+                f"{name}(x, y) returned {float(own[where])} at index {where}; the run may have left where f is finite, "
+                f"or {GRADIENT_MAY_BE_WRONG}"
+            )
         return own
