@@ -330,6 +330,9 @@ BAD_ARGUMENTS = {
     "negative budget": (lambda p: minmin.minimize(p, max_grad_y=-1), r"max_grad_y = -1"),
     "negative seconds": (lambda p: minmin.minimize(p, max_seconds=-1), r"max_seconds = -1"),
     "NaN target": (lambda p: minmin.minimize(p, target_value=float("nan")), r"target_value = nan"),
+    "NumPy's tol": (lambda p: minmin.minimize(p, tol=np.float64(-1.0)), r"tol = -1.0 must"),
+    "NumPy's budget": (lambda p: minmin.minimize(p, max_grad_x=np.int64(-1)), r"max_grad_x = -1 must"),
+    "NumPy's text": (lambda p: minmin.minimize(p, method="bam", inner=np.str_("lbgfs")), r"unknown inner 'lbgfs'"),
     "callback of another kind": (lambda p: minmin.minimize(p, callback=3), r"callback must be callable"),
     "bad seed": (lambda p: minmin.minimize(p, seed="one"), r"seed = 'one'"),
     "sum with short y0": (

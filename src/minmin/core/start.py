@@ -10,7 +10,7 @@ from minmin.core.arrays import Array, as_real, dtype_name, require_finite, same_
 from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
 from minmin.core.vectors import Blocks, Vector, first_array, parts_of
-from minmin.errors import InputError
+from minmin.errors import InputError, show
 
 
 def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector, Vector]:
@@ -37,7 +37,7 @@ def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
         return zeros(problem.d_y, prototype) if y0 is None else check_start_array(y0, problem.d_y, "y0", prototype)
     sizes = problem.part_sizes
     if y0 is not None and not hasattr(y0, "__iter__"):
-        raise InputError(f"y0 must be a sequence of arrays, one per term, got {y0!r}")
+        raise InputError(f"y0 must be a sequence of arrays, one per term, got {show(y0)}")
     given = [None] * len(sizes) if y0 is None else list(y0)
     if len(given) != len(sizes):
         raise InputError(f"y0 has {len(given)} parts; this sum has {len(sizes)} terms")

@@ -11,7 +11,7 @@ import numpy as np
 
 from minmin.core.arrays import Array, all_finite
 from minmin.core.problem import YTask
-from minmin.errors import InputError, MinMinError, as_count
+from minmin.errors import InputError, MinMinError, as_count, show
 from minmin.federated import protocol
 from minmin.federated.engines import Engine
 from minmin.federated.protocol import Envelope, Message, MessageError
@@ -36,7 +36,9 @@ class Policy:
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not (isinstance(self.timeout, int | float) and 0 < self.timeout < math.inf):
-            raise InputError(f"timeout = {self.timeout!r} must be a positive number of seconds, or None for no limit")
+            raise InputError(
+                f"timeout = {show(self.timeout)} must be a positive number of seconds, or None for no limit"
+            )
         as_count(self.retries, "retries")
 
 

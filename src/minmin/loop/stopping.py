@@ -11,7 +11,7 @@ from minmin.core.bound import Bound
 from minmin.core.counting import Tally
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import first_array, machine_eps
-from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, as_count, as_number
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, as_count, as_number, show
 from minmin.loop.clock import Clock
 from minmin.methods.base import Candidate
 from minmin.result import Status
@@ -33,14 +33,14 @@ class StoppingCriteria:
 
     def __post_init__(self) -> None:
         if not 0.0 <= as_number(self.tol, "tol") < math.inf:
-            raise InputError(f"tol = {self.tol!r} must be a number >= 0 (0 switches the certified stop off)")
+            raise InputError(f"tol = {show(self.tol)} must be a number >= 0 (0 switches the certified stop off)")
         if self.target_value is not None and not as_number(self.target_value, "target_value") < math.inf:
-            raise InputError(f"target_value = {self.target_value!r} must be a finite number")
+            raise InputError(f"target_value = {show(self.target_value)} must be a finite number")
         for name in ("max_grad_x", "max_grad_y"):
             if getattr(self, name) is not None:
                 as_count(getattr(self, name), name)
         if self.max_seconds is not None and not as_number(self.max_seconds, "max_seconds") >= 0:
-            raise InputError(f"max_seconds = {self.max_seconds!r} must be a number >= 0")
+            raise InputError(f"max_seconds = {show(self.max_seconds)} must be a number >= 0")
 
 
 class End(NamedTuple):
