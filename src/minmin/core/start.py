@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from array_api_compat import array_namespace
@@ -48,10 +50,21 @@ def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
     return Blocks(parts, problem.part_weights)
 
 
+def _has_arrays(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(getattr(part, "ndim", 0) > 0 for part in value)
+
+
 def check_start_array(value: Any, size: int, name: str, prototype: Array) -> Array:
     """A checked copy of one array of a user's start."""
+    if isinstance(value, Mapping) or _has_arrays(value):
+        kind = type(value).__name__ + ("" if isinstance(value, Mapping) else " of arrays")
+        raise InputError(
+            f"{name} is a {kind}; it must be one flat array of shape ({size},): "
+            "minmin.federated.Layout makes one of a model of named arrays"
+        )
     array = as_real(value, name, prototype)
     if array.shape != (size,):
-        raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},)")
+        flatten = "; flatten it with reshape(-1)" if array.ndim != 1 and math.prod(array.shape) == size else ""
+        raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},){flatten}")
     require_finite(array, name)
     return array_namespace(array).asarray(array, copy=True)
