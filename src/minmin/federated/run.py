@@ -20,7 +20,7 @@ from minmin.federated.keywords import OF_RUN
 from minmin.federated.metrics import FederationMetrics
 from minmin.federated.problem import Federation
 from minmin.federated.protocol import Description
-from minmin.federated.session import Policy, Session
+from minmin.federated.session import DEFAULT_TIMEOUT, Policy, Session
 from minmin.loop.checkpoint import fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
@@ -49,7 +49,7 @@ def run(
     tol: float = 1e-6,
     rounds: int | None = 1000,
     max_seconds: float | None = None,
-    timeout: float | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
     retries: int = 3,
     values: bool = True,
     callback: Callable[[Record], Any] | None = None,
@@ -83,7 +83,7 @@ def run(
         The most rounds; the run then ends as ``budget``.
     max_seconds : float, optional
     timeout : float, optional
-        Seconds that a client has for one answer; without limit where not given.
+        Seconds that a client has for one answer, 600 where not given; then it is asked again. None means no limit.
     retries : int
         How often a client that does not answer, or not well, is asked again. After that the run is given up, as
         ``interrupted``, with what it has reached.
