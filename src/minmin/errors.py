@@ -6,6 +6,9 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+GRADIENT_MAY_BE_WRONG = "a gradient may be wrong: check the gradients with minmin.check(problem)"
+"""The end of a message about a run that a wrong gradient may have ended."""
+
 
 class MinMinError(Exception):
     """Base of every error that a user of minmin can cause.
@@ -47,21 +50,28 @@ class UserCodeError(MinMinError):
     """A user's callable raised an exception, which is the ``__cause__`` of this one."""
 
 
+def show(value: Any) -> str:
+    """A user's value in a message; NumPy's numbers and text look like Python's."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(show, value))}]"
+    return repr(value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value)
+
+
 def as_number(value: Any, name: str) -> float:
     """A number that a user gave; text, booleans and arrays are errors."""
     if isinstance(value, str | bytes | bool) or getattr(value, "ndim", 0) != 0:
-        raise InputError(f"{name} must be a number, got {value!r}")
+        raise InputError(f"{name} must be a number, got {show(value)}")
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
+        raise InputError(f"{name} must be a number, got {show(value)}") from None
 
 
 def as_count(value: Any, name: str) -> int:
     """A whole number >= 0 that a user gave; anything else is an error."""
     whole = hasattr(value, "__index__") and not isinstance(value, bool) and getattr(value, "ndim", 0) == 0
     if not whole or int(value) < 0:
-        raise InputError(f"{name} = {value!r} must be a whole number >= 0")
+        raise InputError(f"{name} = {show(value)} must be a whole number >= 0")
     return int(value)
 
 

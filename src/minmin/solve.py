@@ -8,7 +8,7 @@ from typing import Any
 from minmin.core.problem import Problem
 from minmin.core.start import make_start
 from minmin.core.vectors import first_array
-from minmin.errors import InputError, UnsupportedError
+from minmin.errors import InputError, UnsupportedError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
@@ -94,7 +94,7 @@ def minimize(
         raise InputError(f"x0 is the text {x0!r}; give a method by keyword: method={x0!r}")
     criteria = StoppingCriteria(tol, target_value, max_grad_x, max_grad_y, max_seconds)
     if callback is not None and not callable(callback):
-        raise InputError(f"callback must be callable as callback(record), got {callback!r}")
+        raise InputError(f"callback must be callable as callback(record), got {show(callback)}")
     if target_value is not None and not problem.has_value:
         raise UnsupportedError("target_value needs values of f, which this problem does not have; give tol or a budget")
     x, y = make_start(problem, x0, y0)

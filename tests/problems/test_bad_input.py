@@ -65,6 +65,7 @@ CASES = {
     "short target": (lambda: glm(target=[1, -1]), r"target has shape \(2,\); X has 4 rows"),
     "target has a NaN": (lambda: glm(target=[1, np.nan, 1, -1]), r"target holds nan at index 1"),
     "labels out of range": (lambda: glm(target=[1, 2, 1, -1]), r"target\[1\] = 2: .* \{-1, 1\} or \{0, 1\}"),
+    "a label out of range after a zero": (lambda: glm(target=[1, 0, 3, 1]), r"target\[2\] = 3"),
     "labels of two kinds": (lambda: glm(target=[1, -1, 0, 1]), r"target\[2\] = 0"),
     "text labels": (lambda: glm(target=list("abcd")), r"target holds <U1"),
     "negative counts": (lambda: glm(target=[1, 0, -3, 1], loss="poisson"), r"target\[2\] = -3: .*counts >= 0"),

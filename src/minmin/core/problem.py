@@ -15,7 +15,7 @@ from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import Vector, machine_eps, norm
-from minmin.errors import InputError, NonFiniteError, as_count
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_count
 
 
 class Evaluation(ABC):
@@ -221,7 +221,9 @@ class Problem(ABC):
         """How far f is above its minimum at an evaluation, by strong convexity from both gradients."""
         norms = evaluation.grad_x_norm, evaluation.grad_y_norm
         if not sum(norms) < float("inf"):
-            raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
+            raise NonFiniteError(
+                f"a gradient of f is NaN or infinite; f may not be finite around the start, or {GRADIENT_MAY_BE_WRONG}"
+            )
         constants = self.constants
         if constants is None:
             return UNKNOWN

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from array_api_compat import array_namespace
@@ -10,7 +12,7 @@ from minmin.core.arrays import Array, as_real, dtype_name, require_finite, same_
 from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
 from minmin.core.vectors import Parts, Vector, first_array, parts_of
-from minmin.errors import InputError
+from minmin.errors import InputError, show
 
 
 def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector, Vector]:
@@ -37,7 +39,7 @@ def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
         return zeros(problem.d_y, prototype) if y0 is None else check_start_array(y0, problem.d_y, "y0", prototype)
     sizes = problem.part_sizes
     if y0 is not None and not hasattr(y0, "__iter__"):
-        raise InputError(f"y0 must be a sequence of arrays, one per term, got {y0!r}")
+        raise InputError(f"y0 must be a sequence of arrays, one per term, got {show(y0)}")
     given = [None] * len(sizes) if y0 is None else list(y0)
     if len(given) != len(sizes):
         raise InputError(f"y0 has {len(given)} arrays; give one per term, and this sum has {len(sizes)} terms")
@@ -48,10 +50,21 @@ def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
     return Parts(parts, problem.part_weights)
 
 
+def _has_arrays(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(getattr(part, "ndim", 0) > 0 for part in value)
+
+
 def check_start_array(value: Any, size: int, name: str, prototype: Array) -> Array:
     """A checked copy of one array of the user's start."""
+    if isinstance(value, Mapping) or _has_arrays(value):
+        kind = type(value).__name__ + ("" if isinstance(value, Mapping) else " of arrays")
+        raise InputError(
+            f"{name} is a {kind}; it must be one flat array of shape ({size},): "
+            "minmin.federated.Layout makes one of a model of named arrays"
+        )
     array = as_real(value, name, prototype)
     if array.shape != (size,):
-        raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},)")
+        flatten = "; flatten it with reshape(-1)" if array.ndim != 1 and math.prod(array.shape) == size else ""
+        raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},){flatten}")
     require_finite(array, name)
     return array_namespace(array).asarray(array, copy=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.errors import InputError, near_names
+from minmin.errors import InputError, near_names, show
 
 Columns = np.ndarray[Any, np.dtype[np.intp]]
 Blocks = dict[Hashable, Columns]
@@ -30,12 +30,12 @@ def resolve_blocks(blocks: Any, X: Any, n_features: int, names: Sequence[str] | 
     owner = np.full(n_features, -1)
     for number, (name, chosen) in enumerate(columns.items()):
         if len(chosen) == 0:
-            raise InputError(f"block {name!r} is empty: {_show(named[name])} selects no column")
+            raise InputError(f"block {show(name)} is empty: {_show(named[name])} selects no column")
         taken = chosen[owner[chosen] >= 0]
         if len(taken):
             column = taken[0] if names is None else repr(str(names[taken[0]]))
             other = list(columns)[owner[taken[0]]]
-            raise InputError(f"blocks overlap: column {column} is in block {other!r} and in block {name!r}")
+            raise InputError(f"blocks overlap: column {column} is in block {show(other)} and in block {show(name)}")
         owner[chosen] = number
     rest = np.flatnonzero(owner < 0)
     if len(rest) and REST in columns:
@@ -66,19 +66,19 @@ def _columns(selector: Any, block: Hashable, X: Any, n_features: int, names: Seq
         return _match(selector, block, names)
     listed = np.asarray(selector)
     if listed.ndim > 1:
-        raise InputError(f"block {block!r}: a selector of shape {listed.shape}; it must be one-dimensional")
+        raise InputError(f"block {show(block)}: a selector of shape {listed.shape}; it must be one-dimensional")
     listed = listed.reshape(-1)
     if listed.size == 0:
         return np.zeros(0, dtype=np.intp)
     if listed.dtype == bool:
         if len(listed) != n_features:
-            raise InputError(f"block {block!r}: a mask of {len(listed)} entries, but X has {n_features} features")
+            raise InputError(f"block {show(block)}: a mask of {len(listed)} entries, but X has {n_features} features")
         return np.flatnonzero(listed)
     if listed.dtype.kind in "iu":
         return _check_numbers(listed, block, n_features)
     if all(isinstance(name, str) for name in listed.tolist()):
         return np.unique(np.concatenate([_match(name, block, names) for name in listed.tolist()]))
-    raise InputError(f"block {block!r}: {_show(selector)} is no column selector; see the parameter blocks")
+    raise InputError(f"block {show(block)}: {_show(selector)} is no column selector; see the parameter blocks")
 
 
 def _slice(selector: slice, block: Hashable, n_features: int, names: Sequence[str] | None) -> Columns:
@@ -91,14 +91,14 @@ def _slice(selector: slice, block: Hashable, n_features: int, names: Sequence[st
     try:
         columns = np.arange(n_features)[slice(start, stop, selector.step)]
     except TypeError:
-        raise InputError(f"block {block!r}: {selector} is no slice of columns; give numbers or names") from None
+        raise InputError(f"block {show(block)}: {selector} is no slice of columns; give numbers or names") from None
     return columns if selector.step is None or selector.step > 0 else columns[::-1]
 
 
 def _check_numbers(listed: np.ndarray[Any, Any], block: Hashable, n_features: int) -> Columns:
     outside = listed[(listed < -n_features) | (listed >= n_features)]
     if outside.size:
-        raise InputError(f"block {block!r}: there is no column {outside[0]}; X has {n_features} features")
+        raise InputError(f"block {show(block)}: there is no column {outside[0]}; X has {n_features} features")
     numbers = listed.astype(np.intp)  # small integers could not hold the sum
     return np.unique(np.where(numbers < 0, numbers + n_features, numbers))
 
@@ -107,16 +107,16 @@ def _match(name: str, block: Hashable, names: Sequence[str] | None) -> Columns:
     """The column of that name, or else all columns whose names match it as a pattern."""
     if names is None:
         raise InputError(
-            f"block {block!r}: the selector {name!r} is a name, but X has no column names; give X as a data frame "
+            f"block {show(block)}: the selector {name!r} is a name, but X has no column names; give X as a data frame "
             "(set_output makes transformers return frames), or columns by number"
         )
     found = [i for i, known in enumerate(names) if known == name]
     found = found or [i for i, known in enumerate(names) if fnmatchcase(known, name)]
     if not found:
-        raise InputError(f"block {block!r}: no column is called, or matches, {name!r}: {near_names(name, names)}")
+        raise InputError(f"block {show(block)}: no column is called, or matches, {name!r}: {near_names(name, names)}")
     return np.array(found, dtype=np.intp)
 
 
 def _show(selector: Any) -> str:
-    text = repr(selector)
+    text = show(selector)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -16,10 +16,11 @@ from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
 from minmin.federated.engine_factory import open_engine
 from minmin.federated.engines import Engine
+from minmin.federated.keywords import OF_RUN
 from minmin.federated.metrics import FederationMetrics
 from minmin.federated.problem import Federation
 from minmin.federated.protocol import Description
-from minmin.federated.session import Policy, Session
+from minmin.federated.session import DEFAULT_TIMEOUT, Policy, Session
 from minmin.loop.checkpoint import fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
@@ -48,7 +49,7 @@ def run(
     tol: float = 1e-6,
     rounds: int | None = 1000,
     max_seconds: float | None = None,
-    timeout: float | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
     retries: int = 3,
     values: bool = True,
     callback: Callable[[Record], Any] | None = None,
@@ -82,7 +83,7 @@ def run(
         The most rounds; the run then ends as ``budget``.
     max_seconds : float, optional
     timeout : float, optional
-        Seconds that a client has for one answer; without limit where not given.
+        Seconds that a client has for one answer, 600 where not given; then it is asked again. None means no limit.
     retries : int
         How often a client that does not answer, or not well, is asked again. After that the run is given up, as
         ``interrupted``, with what it has reached.
@@ -141,7 +142,7 @@ def _build_method(
     name: str | Method, federation: Federation, descriptions: Sequence[Description], options: dict[str, Any]
 ) -> Method:
     if isinstance(name, Method) or name in _OURS:
-        method, _ = build(name, federation, options, None)
+        method, _ = build(name, federation, options, None, OF_RUN)
         method.outer_block(federation).orient(federation)  # refuses y as the outer block
         method.check(federation)
         return method
@@ -149,7 +150,7 @@ def _build_method(
     known = [field.name for field in fields(kind) if field.name not in ("L_x", "L_y")]
     for option in options:
         if option not in known:
-            raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, known)}")
+            raise InputError(f"method {name!r} has no option {option!r}: {OF_RUN.explain(option, known)}")
     constants = [found for description in descriptions if (found := description.constants) is not None]
     if len(constants) < len(descriptions):
         raise UnsupportedError(f"method {name!r} needs the constants of every client's problem")

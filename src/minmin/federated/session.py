@@ -11,7 +11,7 @@ import numpy as np
 
 from minmin.core.arrays import Array, all_finite
 from minmin.core.problem import YTask
-from minmin.errors import InputError, MinMinError, as_count
+from minmin.errors import InputError, MinMinError, as_count, show
 from minmin.federated import protocol
 from minmin.federated.engines import Engine
 from minmin.federated.protocol import Envelope, Message, MessageError
@@ -23,6 +23,14 @@ Check = Callable[[Any], str | None]
 """Says what is wrong with an answer, in words that follow "client 3"; None where nothing is."""
 
 
+DEFAULT_TIMEOUT = 600.0
+"""Seconds for one answer. A choice: rounds take seconds to minutes, so this is long even for a slow client, and a lost
+message costs ten minutes, not a night. On Flower late answers count, so a client has this time whenever it is asked."""
+_SILENT = "did not answer"
+_MOST_NAMED = 5
+"""So many clients are named in a message; a federation may have thousands."""
+
+
 class ClientError(MinMinError):
     """A client cannot be reached, or cannot describe itself, before there is a run that could end."""
 
@@ -31,12 +39,14 @@ class ClientError(MinMinError):
 class Policy:
     """How many seconds clients have for one answer, and how often they are asked again before the run is given up."""
 
-    timeout: float | None = None
+    timeout: float | None = DEFAULT_TIMEOUT
     retries: int = 3
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not (isinstance(self.timeout, int | float) and 0 < self.timeout < math.inf):
-            raise InputError(f"timeout = {self.timeout!r} must be a positive number of seconds, or None for no limit")
+            raise InputError(
+                f"timeout = {show(self.timeout)} must be a positive number of seconds, or None for no limit"
+            )
         as_count(self.retries, "retries")
 
 
@@ -157,11 +167,20 @@ class Session:
         raise self._ended
 
     def _give_up(self, request: Envelope, faults: dict[int, str]) -> RunEnded:
-        number, tries = min(faults), self._policy.retries + 1
-        name = self._descriptions[number].name if self._descriptions else ""
-        called = f"client {number} ({name})" if name else f"client {number}"
+        first, *others = sorted(faults)
+        tries, timeout = self._policy.retries + 1, self._policy.timeout
         often = f"{tries} time{'s' * (tries > 1)}"
-        return RunEnded("interrupted", f"{called} {faults[number]} in round {request.label.round}, asked {often}")
+        limit = f" with timeout = {timeout:g} s" if timeout is not None and faults[first] == _SILENT else ""
+        message = f"{self._name(first)} {faults[first]} in round {request.label.round}, asked {often}{limit}"
+        if others:
+            named = ", ".join(map(self._name, others[:_MOST_NAMED]))
+            more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+            message += f"; no good answer came from {named}{more} either"
+        return RunEnded("interrupted", message)
+
+    def _name(self, number: int) -> str:
+        name = self._descriptions[number].name if self._descriptions else ""
+        return f"client {number} ({name})" if name else f"client {number}"
 
     def _count(self, request: Envelope, sent: int, answers: dict[int, Envelope]) -> None:
         seconds = list(self.traffic.client_seconds)
@@ -198,7 +217,7 @@ class Session:
 
 def _find_fault(request: Envelope, answer: Envelope | None, kind: type[Message], check: Check | None) -> str | None:
     if answer is None:
-        return "did not answer"
+        return _SILENT
     try:
         message = answer.message
     except MessageError:

@@ -15,7 +15,7 @@ from typing import Any
 from minmin.core.arrays import Array, dtype_name, to_numpy
 from minmin.core.problem import Problem
 from minmin.core.vectors import parts_of
-from minmin.errors import CheckpointError
+from minmin.errors import CheckpointError, show
 from minmin.files import write_atomically
 from minmin.loop.codec import decode, decode_notes, encode, seal, unseal
 from minmin.methods import Method
@@ -65,7 +65,7 @@ class Checkpoint:
         try:
             self.path = Path(path).resolve()  # a link is followed, so that its target is replaced
         except (TypeError, ValueError):
-            raise CheckpointError(f"checkpoint must be a path, got {path!r}") from None
+            raise CheckpointError(f"checkpoint must be a path, got {show(path)}") from None
         self._marks = marks
         self._types: tuple[type, ...] = ()
         self._last = time.perf_counter()

@@ -228,12 +228,22 @@ class Loop:
         requested = self._observe() if observes else None
         converged = self._rules.check_tol(candidate.bound)
         if converged is not None:
-            return converged
+            return self._find_refutation() or converged
         falls = at_floor and self._rules.still_falls(candidate, self._last_value())
         if falls:
             self._best = Best(candidate, self._steps)
         best = self._best.candidate.bound
         return requested or self._rules.check_progress(self._steps, candidate, best, hidden=at_floor and not falls)
+
+    def _find_refutation(self) -> End | None:
+        """The end of a run whose estimated bound an earlier value of f refutes."""
+        if self._candidate.bound.basis != "estimate":
+            return None
+        last = self._recorder.last
+        if last is None or last.step != self._steps:
+            self._recorder.record(self._candidate, self._steps)
+        reason = self._recorder.refute_estimate()
+        return None if reason is None else End("stalled", reason)
 
     def _last_value(self) -> float:
         return math.nan if self._recorder.last is None else self._recorder.last.record.value

@@ -12,7 +12,7 @@ from minmin.core.counting import Tally
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, copy_vector, norm, square
-from minmin.errors import ConstantsError, NonFiniteError, UserCodeError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, NonFiniteError, UserCodeError
 from minmin.loop.clock import Clock
 from minmin.loop.progress import Progress
 from minmin.loop.stopping import End
@@ -125,7 +125,8 @@ class Recorder:
             with self._clock.pause():
                 value = self._monitored.evaluate(x, y, candidate.cache).value
             if not math.isfinite(value):
-                raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; is f finite around the start?")
+                reason = f"f may have no minimum, or {GRADIENT_MAY_BE_WRONG}" if step else "is f defined at the start?"
+                raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; {reason}")
         record = Record(self._tally["grad_x"], self._tally["grad_y"], value, candidate.bound, seconds, x, y)
         self.last = Recorded(step, candidate, record)
         return record
@@ -170,8 +171,23 @@ class Recorder:
             raise ConstantsError(
                 f"this run saw f = {self.lowest_value:.10g}, below {self.lower_bound:.10g}, a lower bound if mu_x = "
                 f"{constants.mu_x:g} and mu_y = {constants.mu_y:g} hold and the gradients belong to f; "
-                "minmin.check(problem) finds out which is wrong"
+                f"a constant or {GRADIENT_MAY_BE_WRONG}"
             )
+
+    def refute_estimate(self) -> str | None:
+        """Why the last record's estimated bound is wrong: f was lower before by more than that."""
+        assert self.last is not None
+        record = self.last.record
+        values = self.history.value[~np.isnan(self.history.value)]
+        if values.size == 0:
+            return None
+        lowest, rounding = float(values.min()), _VALUE_PRECISION * float(np.abs(values).max())
+        if not record.value - lowest > record.gap_bound + rounding:
+            return None
+        return (
+            f"f(x, y) = {record.value:.10g} cannot be within the estimated bound, since f was {lowest:.10g} before: "
+            f"f may not be convex, or {GRADIENT_MAY_BE_WRONG}"
+        )
 
     def _asks_to_stop(self, record: Record) -> bool:
         assert self._callback is not None

@@ -11,7 +11,7 @@ from minmin.core.bound import Bound
 from minmin.core.counting import Tally
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import first_array, machine_eps
-from minmin.errors import InputError, as_count, as_number
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, as_count, as_number, show
 from minmin.loop.clock import Clock
 from minmin.methods.base import Candidate
 from minmin.result import Status
@@ -33,14 +33,14 @@ class StoppingCriteria:
 
     def __post_init__(self) -> None:
         if not 0.0 <= as_number(self.tol, "tol") < math.inf:
-            raise InputError(f"tol = {self.tol!r} must be a number >= 0 (0 switches the certified stop off)")
+            raise InputError(f"tol = {show(self.tol)} must be a number >= 0 (0 switches the certified stop off)")
         if self.target_value is not None and not as_number(self.target_value, "target_value") < math.inf:
-            raise InputError(f"target_value = {self.target_value!r} must be a finite number")
+            raise InputError(f"target_value = {show(self.target_value)} must be a finite number")
         for name in ("max_grad_x", "max_grad_y"):
             if getattr(self, name) is not None:
                 as_count(getattr(self, name), name)
         if self.max_seconds is not None and not as_number(self.max_seconds, "max_seconds") >= 0:
-            raise InputError(f"max_seconds = {self.max_seconds!r} must be a number >= 0")
+            raise InputError(f"max_seconds = {show(self.max_seconds)} must be a number >= 0")
 
 
 class End(NamedTuple):
@@ -146,9 +146,7 @@ class StoppingRules:
         ``hidden`` says that rounding errors hide the gain of the last step.
         """
         if candidate.exhausted or hidden:
-            single = dtype_name(first_array(candidate.x)) == "float32"
-            remedy = "give float64 data" if single else "give a larger tol"
-            return End("stalled", f"rounding errors hide further progress below a bound of {best.value:.3g}; {remedy}")
+            return End("stalled", _explain_exhaustion(candidate, best))
         progress = self.progress
         if math.isfinite(candidate.bound.value):
             progress = progress._replace(largest_bound=max(progress.largest_bound, candidate.bound.value))
@@ -156,14 +154,14 @@ class StoppingRules:
             if math.isinf(best.value) and self._waits_for_a_bound():
                 return End(
                     "stalled",
-                    f"no bound was found in {steps} iterations: f may be unbounded below, or the method gives no bound "
-                    "(then give tol=0 and a budget or a target_value)",
+                    f"no bound was found in {steps} iterations: f may be unbounded below, the method may give no bound "
+                    f"(then give tol=0 and a budget or a target_value), or {GRADIENT_MAY_BE_WRONG}",
                 )
             if progress.largest_bound > 0.5 * progress.largest_bound_before:
                 return End(
                     "stalled",
                     f"over {self._patience} iterations the bound has not halved, which theory rules out; it is "
-                    f"{best.value:.3g} at best: rounding errors, or wrong constants; minmin.check(problem) tests them",
+                    f"{best.value:.3g} at best: there are rounding errors, wrong constants, or {GRADIENT_MAY_BE_WRONG}",
                 )
             if progress.largest_bound > 0.0:
                 progress = progress._replace(largest_bound=0.0, largest_bound_before=progress.largest_bound)
@@ -173,3 +171,13 @@ class StoppingRules:
     def _waits_for_a_bound(self) -> bool:
         """Whether only a bound can end the run as converged."""
         return self.criteria.tol > 0.0 and self.criteria.target_value is None
+
+
+def _explain_exhaustion(candidate: Candidate, best: Bound) -> str:
+    if math.isinf(best.value):
+        return f"no step makes progress, and no bound was found: f may have no minimum, or {GRADIENT_MAY_BE_WRONG}"
+    single = dtype_name(first_array(candidate.x)) == "float32"
+    remedy = "give float64 data" if single else "give a larger tol"
+    told = f"rounding errors hide further progress below a bound of {best.value:.3g}; {remedy}"
+    explained = best.basis == "data" or best.value <= _NEAR_FLOOR * best.floor
+    return told if explained else f"{told}; or {GRADIENT_MAY_BE_WRONG}"

@@ -13,6 +13,7 @@ from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.acdm import Acdm
 from minmin.methods.bam import Bam
 from minmin.methods.base import Candidate, Method, require_constants
+from minmin.methods.keywords import OF_MINIMIZE, Keywords
 from minmin.methods.lincoupling import LinCoupling
 from minmin.methods.nag import Nag
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
@@ -41,19 +42,6 @@ __all__ = [
     "require_constants",
 ]
 
-_KEYWORDS = (
-    "tol",
-    "target_value",
-    "max_grad_x",
-    "max_grad_y",
-    "max_seconds",
-    "callback",
-    "progress",
-    "seed",
-    "checkpoint",
-)
-"""Parameters of minimize() for every method, to suggest if an option is unknown."""
-
 _RENAMED = {"Answer": "Candidate", "described": "describe"}
 
 
@@ -76,7 +64,13 @@ def describe() -> dict[str, str]:
     return {"auto": "Chooses the method that should need the fewest calls of the more expensive gradient.", **lines}
 
 
-def build(method: object, problem: Problem, options: dict[str, Any], seed: int | None) -> tuple[Method, str]:
+def build(
+    method: object,
+    problem: Problem,
+    options: dict[str, Any],
+    seed: int | None,
+    keywords: Keywords = OF_MINIMIZE,
+) -> tuple[Method, str]:
     """The method as an object, and why "auto" chose it (empty for another method).
 
     Parameters
@@ -87,14 +81,18 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
         Parameters of a method that is given by name.
     seed : int or None
         For methods that draw random numbers.
+    keywords : Keywords
+        Of the function that was called, to suggest where an option is unknown.
     """
     seed_number = 0 if seed is None else as_count(seed, "seed")
     if isinstance(method, Method):
         if not hasattr(method, "__dataclass_fields__"):
             raise InputError(f"{type(method).__name__} must be a dataclass of its parameters: @dataclass(frozen=True)")
-        if options:
-            first = next(iter(options))
-            raise InputError(f"{first!r} is an option of a method given by name; set it in {method!r} instead")
+        known = [field.name for field in fields(method)]  # type: ignore[arg-type]
+        for option in options:
+            if option in known:
+                raise InputError(f"{option!r} is an option of a method given by name; set it in {method!r} instead")
+            raise InputError(f"{method!r} has no option {option!r}: {keywords.explain(option, known)}")
         if seed is not None and hasattr(method, "seed"):
             raise InputError(f"seed = {seed} is for a method given by name; set it in {method!r} instead")
         return method, ""
@@ -111,9 +109,7 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
     parameters = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
         if option not in parameters:
-            raise InputError(
-                f"method {name!r} has no option {option!r}: {near_names(option, [*parameters, *_KEYWORDS])}"
-            )
+            raise InputError(f"method {name!r} has no option {option!r}: {keywords.explain(option, parameters)}")
     if "seed" in parameters:
         options = {**options, "seed": seed_number}
     return kind(**options), why

@@ -13,7 +13,7 @@ from minmin.core.orientation import Outer, Swapped
 from minmin.core.problem import Problem
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.vectors import Vector
-from minmin.errors import InputError, UnsupportedError, near_names
+from minmin.errors import InputError, UnsupportedError, near_names, show
 
 
 class Candidate(NamedTuple):
@@ -131,7 +131,7 @@ def require_y_hessian(name: str, problem: Problem) -> None:
 def require_choice(option: str, value: object, known: Any) -> None:
     """Raise if the value of an option is not one of ``known``."""
     if not isinstance(value, str) or value not in known:
-        raise InputError(f"unknown {option} {value!r}: {near_names(value, known)}")
+        raise InputError(f"unknown {option} {show(value)}: {near_names(value, known)}")
 
 
 def require_flag(option: str, value: object) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from itertools import pairwise
 
 from minmin.core.arrays import Array, require_finite
-from minmin.errors import InputError, as_count, as_number
+from minmin.errors import InputError, as_count, as_number, show
 
 
 @functools.lru_cache(maxsize=16)
@@ -112,5 +112,5 @@ def nag_momentum(t: float) -> tuple[float, float]:
 def _check(x0: Array, L: float, steps: int) -> None:
     require_finite(x0, "x0")
     if not 0.0 < as_number(L, "L") < math.inf:
-        raise InputError(f"L = {L!r} must be positive and finite")
+        raise InputError(f"L = {show(L)} must be positive and finite")
     as_count(steps, "steps")

@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn
 from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Problem
 from minmin.core.vectors import Vector, dot
-from minmin.errors import ConstantsError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError
 
 _TOLERANCE = 0.01
 """Constants may be off by this fraction: users round them to two or three digits. A step of 1/L is then 1 % too long,
@@ -122,7 +122,7 @@ def _report(kind: str, constants: Constants, in_y: bool, observed: float, or_oth
     stated = [getattr(constants, f"{kind}_{block}") for block in "xy"]
     alternative = f" (or {names[not in_y]} = {stated[not in_y]:g}, as the blocks interact)" if or_other else ""
     raise ConstantsError(
-        f"{names[in_y]} = {stated[in_y]:g} is wrong: between two points of this run f has the curvature "
+        f"{names[in_y]} = {stated[in_y]:g} does not hold: between two points of this run f has the curvature "
         f"{observed:.4g} in {constants.blocks[in_y]}{alternative}; "
-        f"give a {'larger' if kind == 'L' else 'smaller'} {names[in_y]}; minmin.check(problem) tests all constants"
+        f"give a {'larger' if kind == 'L' else 'smaller'} {names[in_y]}; or {GRADIENT_MAY_BE_WRONG}"
     )

@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from minmin.core.arrays import Array, all_finite, array_eps, as_real, to_numpy
+from minmin.core.arrays import Array, all_finite, array_eps, as_real, dtype_name, to_numpy
 from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type, require_size
 from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import copy_vector, dot, norm
-from minmin.errors import InputError, NonFiniteError, UserCodeError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, UserCodeError
+
+_ANOTHER_LIBRARY = (
+    "x and y are NumPy arrays, as the start is; for functions of another library give a start of that library, such as "
+    "x0=torch.zeros(d_x, dtype=torch.float64), y0=torch.zeros(d_y, dtype=torch.float64)"
+)
 
 
 class Function(Problem):
@@ -104,7 +109,9 @@ class _FunctionEvaluation(Evaluation):
         try:
             return getattr(self._problem, name)(copy_vector(self.x), copy_vector(self.y))
         except Exception as error:
-            raise UserCodeError(f"{name}(x, y) raised {type(error).__name__}: {error}") from error
+            numpy_alone = type(self.x) is np.ndarray and "numpy.ndarray" in str(error)
+            advice = f"; {_ANOTHER_LIBRARY}" if numpy_alone else ""
+            raise UserCodeError(f"{name}(x, y) raised {type(error).__name__}: {error}{advice}") from error
 
     def _check(self, returned: Any, prototype: Array, name: str) -> Array:
         """A gradient in its block's library and dtype; a copy, since a callable may reuse its arrays."""
@@ -119,14 +126,26 @@ class _FunctionEvaluation(Evaluation):
         else:
             xp = array_namespace(prototype)
             if array_namespace(array) is not xp:
-                raise InputError(
-                    f"{name}(x, y) returned an array of {array_namespace(array).__name__}, and x and y are arrays of "
-                    f"{xp.__name__}; return an array of that library"
-                )
+                raise InputError(self._explain_library(name, array))
             gradient = xp.asarray(array, dtype=prototype.dtype, device=device(prototype), copy=True)
         if not math.isfinite(dot(gradient, gradient)) and not all_finite(gradient):
             index = int(np.flatnonzero(~np.isfinite(to_numpy(gradient)))[0])
             raise NonFiniteError(
-                f"{name}(x, y) returned {float(gradient[index])} at index {index}; is f finite around the start?"
+                f"{name}(x, y) returned {float(gradient[index])} at index {index}; f may be infinite or undefined "
+                f"here, or {GRADIENT_MAY_BE_WRONG}"
             )
         return gradient
+
+    def _explain_library(self, name: str, returned: Array) -> str:
+        """How to mend a gradient that is of another library than the start."""
+        theirs, ours = (
+            array_namespace(array).__name__.removeprefix("array_api_compat.") for array in (returned, self.x)
+        )
+        x0, y0 = (
+            f"{theirs}.zeros({size}, dtype={theirs}.{dtype_name(returned)})"
+            for size in (self._problem.d_x, self._problem.d_y)
+        )
+        return (
+            f"{name}(x, y) returned an array of {theirs}, but x and y are of {ours}, as the start is; "
+            f"return arrays of {ours}, or give a start of {theirs}: x0={x0}, y0={y0}"
+        )

@@ -21,7 +21,7 @@ from minmin.core.second_order import (
     YStepModel,
 )
 from minmin.core.vectors import Parts, Vector
-from minmin.errors import InputError, as_number
+from minmin.errors import InputError, as_number, show
 
 JOINTLY_EXPENSIVE = 100.0
 """The assumed cost of one ∇ₓ of the sum, which needs all terms or a round of communication, in units of one term's ∇ᵧ.
@@ -165,7 +165,7 @@ def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
     if weights is None:
         return (1.0 / count,) * count
     if not hasattr(weights, "__iter__"):
-        raise InputError(f"weights must be a sequence, one per term, got {weights!r}")
+        raise InputError(f"weights must be a sequence, one per term, got {show(weights)}")
     checked = tuple(as_number(w, f"weight {i}") for i, w in enumerate(weights))
     if len(checked) != count:
         raise InputError(f"{len(checked)} weights for {count} terms; give one weight per term")

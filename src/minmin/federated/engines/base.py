@@ -19,7 +19,7 @@ class Engine(ABC):
 
     @abstractmethod
     def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> Mapping[int, Envelope]:
-        """Send every client its envelope, and gather what comes back within ``timeout`` seconds.
+        """Send every client its envelope, and gather what comes back within ``timeout`` seconds; None means no limit.
 
         Clients that do not answer in time are missing from what is returned. Two requests are the same if their
         ``digest`` is.

@@ -10,7 +10,7 @@ from minmin.core.arrays import Array, identity, namespace_of
 from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import dot, norm
-from minmin.errors import NonFiniteError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.nag import descend
 from minmin.methods.inner.objective import InnerObjective, InnerPoint, choose_better
@@ -55,7 +55,8 @@ class LbfgsSolver(InnerSolver):
             moved = search_along(point, step, objective.at, learn, overshoot=objective.overshoot, is_enough=is_enough)
             if not math.isfinite(norm(moved.v) + moved.residual):
                 raise NonFiniteError(
-                    "y or ∇ᵧf became infinite or NaN; is f bounded below in y, and finite around the start?"
+                    "y or ∇ᵧf became infinite or NaN; f may be unbounded below in y, or not finite around the start, "
+                    f"or {GRADIENT_MAY_BE_WRONG}"
                 )
             has_stopped = is_same_point(point.v, moved.v, point.evaluation.rounding.eps)
             point = moved

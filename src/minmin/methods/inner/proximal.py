@@ -12,7 +12,7 @@ from minmin.core.arrays import Array
 from minmin.core.problem import Evaluation, Slice
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import norm
-from minmin.errors import NonFiniteError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
 from minmin.methods.inner.objective import InnerObjective, InnerPoint
 from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.methods.theory import BlockParameters
@@ -70,7 +70,9 @@ class ProximalObjective(InnerObjective):
     def begin(self) -> InnerPoint:
         point = self.at(self.start)
         if not point.residual < math.inf:
-            raise NonFiniteError("∇ᵧf is NaN or infinite; is f defined and finite around the start?")
+            raise NonFiniteError(
+                f"∇ᵧf is NaN or infinite; f may not be finite around the start, or {GRADIENT_MAY_BE_WRONG}"
+            )
         return point
 
     def _at(self, v: Array) -> InnerPoint:

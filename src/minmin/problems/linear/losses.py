@@ -136,7 +136,8 @@ class Logistic(Loss):
             return target
         if labels <= {0.0, 1.0}:
             return to_like(2.0 * values - 1.0, target)
-        wrong = int(np.flatnonzero(~np.isin(values, [-1.0, 0.0, 1.0]) | (values == 0.0))[0])
+        other = ~np.isin(values, [-1.0, 0.0, 1.0])
+        wrong = int(np.flatnonzero(other if other.any() else values == 0.0)[0])
         raise InputError(
             f"target[{wrong}] = {values[wrong]:g}: the logistic loss takes labels in {{-1, 1}} or {{0, 1}}"
         )
