@@ -5,6 +5,7 @@ import io
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import minmin
+from minmin.files import write_atomically
 from minmin.loop import checkpoint as module
 from minmin.loop import codec
 from minmin.problems import Quadratic
@@ -141,6 +143,42 @@ def test_a_full_disk_costs_neither_the_old_file_nor_the_answer(tmp_path, monkeyp
     assert caught.value.result.nit == 30
     assert file.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_new_file_is_durable_in_its_folder_too(tmp_path, monkeypatch):
+    synced, sync = [], os.fsync
+
+    def note(descriptor):
+        synced.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    write_atomically(tmp_path / "c", b"content")
+    assert synced == ["file", "folder"]
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.ENOTSUP])
+def test_file_systems_that_sync_no_folders(tmp_path, monkeypatch, error):
+    fail_to_sync_folders(monkeypatch, error)
+    write_atomically(tmp_path / "c", b"content")
+    assert (tmp_path / "c").read_bytes() == b"content"
+
+
+def test_a_disk_that_fails_to_sync_a_folder_is_told(tmp_path, monkeypatch):
+    fail_to_sync_folders(monkeypatch, errno.EIO)
+    with pytest.raises(OSError, match=f"{os.strerror(errno.EIO)}.*{tmp_path / 'c'}"):
+        write_atomically(tmp_path / "c", b"content")
+
+
+def fail_to_sync_folders(monkeypatch, error):
+    sync = os.fsync
+
+    def fail(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(error, os.strerror(error))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail)
 
 
 def test_reading_runs_no_code(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Protocol
 
 from minmin.federated.protocol import Envelope
 
@@ -27,3 +28,13 @@ class Engine(ABC):
 
     def close(self) -> None:  # noqa: B027 - many engines hold nothing
         """Release what the engine holds; nothing unless overridden."""
+
+
+class Channel(Protocol):
+    """One end of a connection to another process; Windows has a class of its own for pipes."""
+
+    def send_bytes(self, data: bytes, /) -> None: ...
+
+    def recv_bytes(self) -> bytes: ...
+
+    def close(self) -> None: ...
