@@ -83,3 +83,11 @@ def near_names(name: object, known: Iterable[str]) -> str:
     hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
     listed = choices if len(choices) <= 20 else [*choices[:20], f"and {len(choices) - 20} more"]
     return f"{hint}Known: {', '.join(listed) if listed else 'none'}."
+
+
+def needs_extra(what: str, package: str, extra: str) -> str:
+    """Say how to install what is missing, for an error message.
+
+    Double quotes work in every shell, and a clone is where minmin is installed from.
+    """
+    return f'{what} needs {package}; in the clone of minmin: pip install ".[{extra}]"'

@@ -10,7 +10,7 @@ import numpy as np
 
 from minmin.core.bound import Bound
 from minmin.core.vectors import Vector
-from minmin.errors import UnsupportedError
+from minmin.errors import UnsupportedError, needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -107,7 +107,7 @@ class History:
         try:
             import pandas
         except ImportError as error:
-            raise UnsupportedError("to_pandas() needs pandas: pip install 'minmin[pandas]'") from error
+            raise UnsupportedError(needs_extra("to_pandas()", "pandas", "pandas")) from error
         flat: dict[str, np.ndarray[Any, Any]] = {}
         for column in self.columns:
             values = self[column]

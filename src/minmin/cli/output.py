@@ -102,7 +102,7 @@ def columns_of_text(lines: Sequence[Sequence[str]]) -> str:
 
 def print_json(content: dict[str, Any]) -> None:
     """Numbers that JSON lacks become null."""
-    click.echo(json.dumps(_plain(content), ensure_ascii=False))
+    click.echo(json.dumps(_plain(content)))
 
 
 def outcome(result: Result) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from minmin.errors import MinMinError
+from minmin.errors import MinMinError, needs_extra
 from minmin.federated.engines import guard
 
 HOST = "127.0.0.1"
@@ -127,7 +127,7 @@ def program(name: str) -> str:
     """The path of one of Flower's commands, beside the Python that runs this."""
     found = shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
     if found is None:
-        raise FlowerError(f"the command {name} is not there: pip install 'minmin[flower]'")
+        raise FlowerError(needs_extra("engine 'flower'", f"the command {name}", "flower"))
     return found
 
 
