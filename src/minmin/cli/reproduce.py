@@ -30,8 +30,14 @@ _COLOURS = {"holds": "blue", "holds mostly": "yellow", "does not hold": "red"}
     "--seeds", type=click.IntRange(1), default=10, show_default=True, help="Random problems, and random runs."
 )
 @click.option("--tol", type=float, default=1e-8, show_default=True, help="The relative gap at which runs end.")
+@click.option(
+    "--a9a",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The data set a9a (LIBSVM format), for 'federated'; without it, rows like its own are generated.",
+)
 @output_options
-def reproduce(experiment: str, out: Path, seeds: int, tol: float, output: Output) -> None:
+def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | None, output: Output) -> None:
     """Run the paper's experiments again: figures, every number, and a verdict on each claim.
 
     The report's page is index.html in the folder --out. Ctrl-C keeps what is finished there, and the same command
@@ -40,8 +46,8 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, output: Output
     \b
     Everything, in about two minutes on two cores:
       minmin reproduce
-    Its federated application, with the methods it names (a9a from ../shared/data, or data like it):
-      minmin reproduce federated --out federated
+    Its federated application, with the methods it names, on a9a:
+      minmin reproduce federated --a9a a9a.gz --out federated
     The quadratics alone, with more seeds:
       minmin reproduce quadratic --seeds 30 --out quadratics
     A quick look:
@@ -51,7 +57,7 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, output: Output
 
     with _progress(shown=output.talks) as tell:
         try:
-            report = make_report(experiment, out, seeds=seeds, tol=tol, tell=tell)
+            report = make_report(experiment, out, seeds=seeds, tol=tol, a9a=a9a, tell=tell)
         except KeyboardInterrupt:
             click.echo(f"\nWhat is finished is kept in {out}; the same command resumes from there.", err=True)
             raise

@@ -29,7 +29,13 @@ class Report(NamedTuple):
 
 
 def reproduce(
-    experiment: str, out: Path, *, seeds: int, tol: float, tell: Callable[[int, int], None] = lambda done, all_: None
+    experiment: str,
+    out: Path,
+    *,
+    seeds: int,
+    tol: float,
+    a9a: Path | None = None,
+    tell: Callable[[int, int], None] = lambda done, all_: None,
 ) -> Report:
     """Run the paper's experiments and write a report on them.
 
@@ -44,6 +50,9 @@ def reproduce(
         Of the random quadratics, and of the methods that draw.
     tol : float
         The relative gap at which every run ends.
+    a9a : path, optional
+        The data set a9a in the LIBSVM format, plain or compressed, for the federated experiment. Without it, rows like
+        its own are generated.
     tell : callable
         Called with the number of runs that are done, and of all.
 
@@ -58,14 +67,16 @@ def reproduce(
         raise InputError(f"tol = {tol:g} is a relative gap: between 1e-12 and 0.1")
     journal = Journal(out, seeds, tol)
     for name in PAPERS if experiment == "all" else (experiment,):
-        journal.ask(name)
+        journal.ask(name, a9a)
     chosen = tuple(name for name in EXPERIMENTS if name in journal.experiments)
     wanted = tasks(chosen, seeds)
-    run_missing(journal, wanted, tol, tell)
-    summary = summarise(settings(chosen), journal.outcomes, wanted, tol)
+    run_missing(journal, wanted, tol, a9a, tell)
+    summary = summarise(settings(chosen, a9a), journal.outcomes, wanted, tol)
     found, here = claims(summary), machine()
     drawn = figures(summary)
     command = f"minmin reproduce EXPERIMENT --seeds {seeds} --tol {short(tol)} --out {out.name}"
+    if a9a is not None:
+        command += f" --a9a {a9a.name}"
     contents = {f"{name}.{kind}": content for name, figure in drawn.items() for kind, content in render(figure).items()}
     contents["results.json"] = results_json(summary, found, seeds)
     contents["results.csv"] = results_csv(summary)

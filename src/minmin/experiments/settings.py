@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ class Setting:
         Keys of the contestants that take part.
     most_seeds : int
         No more seeds than this are worth their time here.
+    data : str
+        What the rows are, where a user may choose them.
     """
 
     experiment: str
@@ -66,6 +69,7 @@ class Setting:
     is_random: bool = True
     methods: tuple[str, ...] = CENTRAL
     most_seeds: int = 10**6
+    data: str = ""
 
     @property
     def key(self) -> str:
@@ -80,12 +84,13 @@ def a1a_smoothness() -> float:
     return float(largest**2 / (4 * A.shape[0]))
 
 
-def description(group: str) -> str:
-    """What a group's problems are, for a reader."""
+def description(setting: Setting) -> str:
+    """What the problems of a setting's group are, for a reader."""
+    group = setting.group
     if group in ("paper", "tight"):
         return f"Columns 1 to 100 are x, the last 19 are y; μ_x = 0.01. {_a1a_constants(group)}"
     return {
-        "clients": f"{data_name()}, sorted by a random feature and cut into clients: x is the first 100 columns, y_i "
+        "clients": f"{setting.data}, sorted by a random feature and cut into clients: x is the first 100 columns, y_i "
         "the other 23 and an intercept; α_x = 1e-3, α_y = 1e-4. A call of ∇ₓ is a round of communication.",
         "squares": "Least squares, d_x = 100, d_y = 50, 100 rows per client, α = 1e-3 in both blocks; three instances.",
         "diagonal": "As in the paper: eigenvalues of each block drawn uniformly between μ and L, and blocks that do "
@@ -100,14 +105,15 @@ def description(group: str) -> str:
 def _a1a_constants(group: str) -> str:
     if group == "paper":
         return f"L_x = L_y = {a1a_smoothness():.3f}, as the paper sets them, for methods that need constants."
-    proved = [setting.build(0).constants for setting in SETTINGS.values() if setting.group == "tight"]
+    proved = [setting.build(0).constants for setting in settings(("logistic",)) if setting.group == "tight"]
     kappas = "; ".join(f"{c.kappa_x:.0f}, {c.kappa_y:.0f}" for c in proved if c is not None)
     return f"Constants per block, as minmin proves them from the data: κ_x, κ_y = {kappas}."
 
 
-def settings(experiments: tuple[str, ...]) -> list[Setting]:
-    """All settings of some experiments, in a fixed order."""
-    return [setting for setting in SETTINGS.values() if setting.experiment in experiments]
+def settings(experiments: tuple[str, ...], a9a: Path | None = None) -> list[Setting]:
+    """All settings of some experiments, in a fixed order; ``a9a`` is that file, where a user gave it."""
+    every = [*_quadratics(), *_logistic(), *_scaling(), *_federated(a9a)]
+    return [setting for setting in every if setting.experiment in experiments]
 
 
 def _quadratics() -> list[Setting]:
@@ -163,7 +169,7 @@ def _scaling() -> list[Setting]:
     ]
 
 
-def _federated() -> list[Setting]:
+def _federated(a9a: Path | None) -> list[Setting]:
     """Dissimilar clients share x; each has a y of its own."""
     setting = partial(Setting, experiment="federated", methods=FEDERATED)
     return [
@@ -172,8 +178,9 @@ def _federated() -> list[Setting]:
                 group="clients",
                 label=f"{count} clients",
                 varied=count,
-                build=partial(clients_of_a9a, count=count),
+                build=partial(clients_of_a9a, count=count, a9a=a9a),
                 is_random=False,
+                data=data_name(a9a),
             )
             for count in (20, 100)
         ),
@@ -195,6 +202,3 @@ def _a1a(seed: int, mu_y: float, tight: bool) -> Problem:
     L = a1a_smoothness()
     constants = None if tight else Constants(L_x=L, L_y=L, mu_x=0.01, mu_y=mu_y)
     return GLM(X, Y, labels, alpha_x=0.01, alpha_y=mu_y, constants=constants)
-
-
-SETTINGS = {setting.key: setting for setting in [*_quadratics(), *_logistic(), *_scaling(), *_federated()]}
