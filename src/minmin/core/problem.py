@@ -201,6 +201,15 @@ class Problem(ABC):
         """Valid constants that suit a ∇ₓ which costs ``cost_ratio`` times what ∇ᵧ costs."""
         return self.constants
 
+    def passes_for_constants(self) -> tuple[int, int]:
+        """How many products with X and with Y it takes to compute the constants, where the problem has X and Y."""
+        return 0, 0
+
+    def _count_constants(self) -> None:
+        for kind, count in zip(("passes", "passes_y"), self.passes_for_constants(), strict=True):
+            if count > 0:
+                self.tally.add_setup(f"constants_{kind}", kind, count)
+
     @property
     def prototype(self) -> Array:
         """An array whose library, dtype and device the problem's own data have."""
