@@ -359,7 +359,7 @@ BAD_ARGUMENTS = {
     "bad seed": (lambda p: minmin.minimize(p, seed="one"), r"seed = 'one'"),
     "sum with short y0": (
         lambda p: minmin.minimize(minmin.Sum([p, p]), y0=[np.zeros(5)]),
-        r"y0 has 1 parts; this sum has 2 terms",
+        r"y0 has 1 arrays; give one per term",
     ),
     "sum with a bad part": (
         lambda p: minmin.minimize(minmin.Sum([p, p]), y0=[np.zeros(5), np.zeros(4)]),
