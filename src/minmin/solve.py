@@ -89,8 +89,8 @@ def minimize(
         - ``inner="auto"``: the solver in y, also "lbfgs", "newton" or "nag". "auto" is "newton" for a
           :class:`minmin.Sum` or a federation whose terms have y-Hessians, else "lbfgs".
         - ``outer="x"``: the block whose gradient is expensive, also "y".
-        - ``inner_tolerance_ratio=None``: how inexactly y is solved, as a fraction of the gain of the next step in x. None is
-          0.001 for a Sum or a federation, else 0.05.
+        - ``inner_tolerance_ratio=None``: how inexactly y is solved, as a fraction of the gain of the next step in x.
+          None is 0.001 for a Sum or a federation, else 0.05.
         - ``stateless=False``: whether y starts from zero at every x.
 
         "bam":
