@@ -13,7 +13,7 @@ from minmin import federated
 from minmin.core.counting import Tally
 from minmin.core.start import make_start
 from minmin.federated import Client, ClientTask, Envelope, FolderStore, LocalEngine, Outcome
-from minmin.federated.engines.flower_wire import read_answers, read_requests, write_answers, write_requests
+from minmin.federated.engines.flower_wire import read_replies, read_requests, write_replies, write_requests
 from minmin.federated.metrics import FederationMetrics
 from minmin.federated.problem import Federation
 from minmin.federated.protocol import DescribeRequest, MeasureRequest, TaskRequest
@@ -110,8 +110,8 @@ def test_a_relay_neither_encodes_nor_decodes(calls):
         number: envelope.digest for number, envelope in requests.items()
     }
     assert read[5].label == ("measure", "r", 1)
-    write_answers(relay_side, {2: Envelope.from_bytes(b"anything")})
-    assert read_answers(engine_side)[2].data == b"anything"
+    write_replies(relay_side, {2: Envelope.from_bytes(b"anything")})
+    assert read_replies(engine_side)[2].data == b"anything"
     assert calls == {"encode": 2, "decode": 0}
 
 

@@ -14,7 +14,7 @@ import minmin
 from minmin.core.arrays import dtype_name
 from minmin.federated import FolderStore, MemoryStore
 from minmin.federated.protocol import Envelope, Reply
-from minmin.federated.store import Kept
+from minmin.federated.store import ClientState
 from minmin.loop.codec import encode, seal
 from minmin.methods.inner.partial_minimum import YMemory
 from minmin.numerics.lbfgs import Pairs, remember
@@ -32,7 +32,7 @@ def kept(round_=1, y=Y):
     reply = Reply(
         "run", round_, np.ones(3, dtype_name(y)), 1.0, 0.5, 0.25, 0.0, 1e-16, {"gain": 2.0}, {"grad_y": 3}, 0.1
     )
-    return Kept(
+    return ClientState(
         round_,
         y,
         YMemory(y, remember(Pairs.none(y), y, 2.0 * y), float("inf"), 0.5, 0.25),
@@ -93,7 +93,7 @@ def test_a_round_never_goes_back(tmp_path):
     late, successor = FolderStore(tmp_path), FolderStore(tmp_path)
     successor.save("run", kept(2))
     for number in (1, 2):
-        with pytest.raises(minmin.CheckpointError, match="has seen round 2 meanwhile"):
+        with pytest.raises(minmin.CheckpointError, match="another process has saved round 2 to the client state"):
             late.save("run", kept(number, 2 * Y))
     assert_same(late.load("run", Y), kept(2))
 
