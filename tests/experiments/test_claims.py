@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from minmin.experiments.claims import claims, judge
+from minmin.experiments.claims import judge, judge_claims
 from minmin.experiments.contestants import CENTRAL
 from minmin.experiments.race import Outcome, levels
-from minmin.experiments.settings import settings
+from minmin.experiments.settings import select_settings
 from minmin.experiments.summary import Summary, spread, theory_line
 
 TOL = 0.1
@@ -16,7 +16,7 @@ TOL = 0.1
 
 def summary(experiments, calls):
     """A report whose runs took calls(setting, method) -> (∇x, ∇y) to every level."""
-    chosen = settings(experiments)
+    chosen = select_settings(experiments)
     count = len(levels(TOL))
     runs = {}
     for setting in chosen:
@@ -27,7 +27,7 @@ def summary(experiments, calls):
 
 
 def verdicts(report, words):
-    (claim,) = (claim for claim in claims(report) if words in claim.text)
+    (claim,) = (claim for claim in judge_claims(report) if words in claim.text)
     return [row.verdict for row in claim.rows]
 
 
@@ -101,7 +101,7 @@ def test_theory_touches_bam_and_lies_above_it():
 
 
 def test_only_claims_that_were_measured():
-    texts = [claim.text for claim in claims(summary(("quadratic",), lambda s, m: (1, 1)))]
+    texts = [claim.text for claim in judge_claims(summary(("quadratic",), lambda s, m: (1, 1)))]
     assert not any("a1a" in text or "√" in text for text in texts)
 
 
@@ -112,6 +112,6 @@ def test_runs_that_never_arrive_count_as_infinite():
 
 
 def test_every_contestant_is_drawn_differently():
-    from minmin.experiments.styles import style
+    from minmin.experiments.styles import style_of
 
-    assert len({style(key)[1:3] for key in CENTRAL}) == len(CENTRAL)
+    assert len({style_of(key)[1:3] for key in CENTRAL}) == len(CENTRAL)
