@@ -146,7 +146,7 @@ def test_interrupted_it_goes_on_to_the_very_same_bytes(report, tmp_path):
     os.killpg(process.pid, signal.SIGINT)  # what a terminal does on Ctrl-C
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command resumes from there" in errors
+    assert "the same command resumes from them" in errors
     assert "Traceback" not in errors
     finished = journal.read_bytes().count(b"\n")
     assert 30 < finished < len(tasks(PAPERS, 2))

@@ -102,7 +102,7 @@ def test_a_repeated_round_is_answered_the_same_without_a_seed(tmp_path):
         ({}, "does nothing"),
         ({"clip": 0.0}, "clip = 0.0 must be positive"),
         ({"clip": float("nan")}, "clip"),
-        ({"noise": -1.0}, "noise = -1.0 must not be negative"),
+        ({"noise": -1.0}, "noise = -1.0 must be >= 0"),
         ({"noise": float("inf")}, "noise"),
         ({"noise": 1.0, "seed": -1}, "seed"),
     ],

@@ -188,7 +188,7 @@ def test_names_of_tasks_are_unique_and_known():
 
     session = Session(LocalEngine(three_clients()), 3, Policy(), run="run")
     session.describe()
-    with pytest.raises(minmin.InputError, match="Nameless is not the task called 'test-halving'; give it a name"):
+    with pytest.raises(minmin.InputError, match="is the name of another task; give Nameless a different one"):
         session.run_task(np.zeros(6), Nameless(1.0), frozenset(), value=False)
 
 

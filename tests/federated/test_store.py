@@ -102,7 +102,7 @@ def test_a_round_never_goes_back(tmp_path):
 def test_names_that_are_no_runs_are_refused(name, tmp_path):
     store = FolderStore(tmp_path / "s")
     for use in (lambda: store.load(name, Y), lambda: store.save(name, kept())):
-        with pytest.raises(minmin.InputError, match="a run's name has letters, digits"):
+        with pytest.raises(minmin.InputError, match="must be 1 to 64 letters, digits"):
             use()
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
@@ -137,7 +137,7 @@ def test_every_damage_is_told(tmp_path):
         (seal("minmin client state", 99, b"")[:-1], "truncated or damaged"),
         (seal("minmin client state", 99, b"x"), "has format 99, from a newer minmin; this one reads 2"),
         (seal("minmin checkpoint", 2, b"x"), "is not a minmin client state"),
-        (seal("minmin client state", 2, encode(Nested(1), {})), "the memory of a task that is not registered"),
+        (seal("minmin client state", 2, encode(Nested(1), {})), "of a task whose module is not imported"),
     ],
 )
 def test_files_of_other_formats_are_refused_and_left(head, words, tmp_path):

@@ -162,7 +162,7 @@ def _judge_sweeps(summary: Summary) -> list[Claim]:
     def growth(bam: str) -> Row:
         calls = [_calls(summary, setting.key, bam, "grad_x") for setting in summary.group("kappa_y")]
         ratio = max(calls) / min(calls)
-        return Row(CONTESTANTS[bam].label, f"{ratio:.2f} ×", judge([ratio], _LITTLE_GROWTH))
+        return Row(CONTESTANTS[bam].label, f"ratio {ratio:.2f}", judge([ratio], _LITTLE_GROWTH))
 
     return [
         Claim(
