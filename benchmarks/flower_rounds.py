@@ -92,9 +92,7 @@ def main() -> None:
     lengths = np.diff([started, *watch.times])[1:]
     difference = np.abs(result.x - same.x).max()
     print(f"  {watch.rounds} rounds; started in {seconds:.0f} s, all rounds in {watch.times[-1] - started:.0f} s")
-    print(
-        f"  seconds per round: median {np.median(lengths):.2f}, shortest {lengths.min():.2f}, longest {lengths.max():.2f}"
-    )
+    print(f"  seconds per round: median {np.median(lengths):.2f}, least {lengths.min():.2f}, most {lengths.max():.2f}")
     print(f"  x differs from that of one process by {difference:.1e}; {result.history.bytes_up[-1] / 1000:.0f} kB up")
 
 

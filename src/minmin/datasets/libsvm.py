@@ -85,7 +85,7 @@ def read_libsvm(
     first = detected if first_index is None else first_index
     if detected < first:
         raise InputError(
-            f"{file} has an index 0; its columns must count from 1, like those that the model was fitted to"
+            f"{file} has an index 0, but the model was fitted to columns that count from 1; add 1 to each index"
         )
     indices -= first
     columns = int(indices.max()) + 1 if indices.size else 0

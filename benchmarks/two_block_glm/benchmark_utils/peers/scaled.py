@@ -1,4 +1,4 @@
-"""Two penalties in packages that have only one: scale the columns of Y by √(alpha_x/alpha_y), penalise alpha_x/2 |v|²."""
+"""Two penalties in packages that have only one: scale the columns of Y by √(alpha_x/alpha_y)."""
 
 from __future__ import annotations
 
