@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Writes files completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _DRAFT = ".tmp"
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Put a file's new content in place: a temporary file beside it, fsync, rename.
+    """Replace a file's content: write a temporary file next to it, fsync, rename.
 
-    A link's target is the file. A device or a pipe can't be replaced, so it is written to as it is.
+    A link is followed. A device or a pipe cannot be replaced, so it is written directly.
     """
     with _naming(path):
         path = path.resolve()
@@ -43,19 +43,19 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def is_draft(path: Path) -> bool:
-    """Whether a killed process left this behind while it was writing."""
+    """Whether this is a temporary file that a killed process left behind."""
     return path.name.startswith(".") and path.name.endswith(_DRAFT)
 
 
 def append(path: Path, data: bytes) -> None:
-    """Add to a file's end."""
+    """Append to a file."""
     with _naming(path), path.open("ab") as file:
         file.write(data)
 
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors that name the file which was asked for."""
+    """Make errors name the file that the caller gave, not the temporary one."""
     try:
         yield
     except OSError as error:

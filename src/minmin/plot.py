@@ -1,4 +1,4 @@
-"""The picture of one run; needs the plotting extra."""
+"""The plot of one run; needs matplotlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AXES = {"grad_x": "calls of $\\nabla_x f$", "grad_y": "calls of $\\nabla_y f$",
 
 
 def plot_result(result: Result) -> Any:
-    """Gap bound, and f above the best value seen, against calls of each gradient and seconds."""
+    """Plot the gap bound, and f minus its lowest value, against calls of each gradient and seconds."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

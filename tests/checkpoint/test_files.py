@@ -1,6 +1,8 @@
 """Checkpoint files: atomic, whole or refused, and never lost."""
 
 import errno
+import io
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 
 import minmin
 from minmin.loop import checkpoint as module
+from minmin.loop import codec
 from minmin.problems import Quadratic
 from reference import as_function
 
@@ -80,6 +83,17 @@ def test_an_older_format(tmp_path, head):
     file = tmp_path / "c"
     file.write_bytes(head + b"0" * 64 + b"\n1\nan archive")
     refused(file, "older format, from an earlier minmin, and cannot be resumed; it was left as it is")
+
+
+def test_the_parts_of_a_sum_keep_their_key_on_disk():
+    """Checkpoints written while the class was called Blocks say "blocks"."""
+    parts = minmin.Parts([np.ones(2), np.zeros(1)], [0.5, 2.0])
+    archive = codec.encode(parts, {})
+    with np.load(io.BytesIO(archive)) as stored:
+        assert list(json.loads(stored["manifest"].tobytes())["tree"]) == ["blocks", "weights"]
+    again = codec.decode(archive, (), None)
+    assert [part.tolist() for part in again] == [[1.0, 1.0], [0.0]]
+    assert list(again.weights) == [0.5, 2.0]
 
 
 def test_another_run(tmp_path):

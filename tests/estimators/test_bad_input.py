@@ -80,6 +80,19 @@ def test_one_class_only():
         BlockLogisticRegression(class_weight={0: 0.0, 1: 1.0}).fit(X, y)
 
 
+@pytest.mark.parametrize(("label", "shown"), [(1.0, r"1\.0$"), (3, "3$"), (np.str_("yes"), "'yes'$")])
+def test_one_class_is_shown_as_python_writes_it(label, shown):
+    as_objects = [np.full(30, label, dtype=object)] if isinstance(label, str) else []
+    for labels in (np.full(30, label), [label] * 30, *as_objects):
+        with pytest.raises(ValueError, match=f"only one class: {shown}"):
+            BlockLogisticRegression().fit(X, labels)
+
+
+def test_blocks_are_named_as_python_writes_them():
+    with pytest.raises(minmin.InputError, match=r"block 'words': \[1\.5, 2\.5\] is not a column selector"):
+        BlockRidge(blocks={np.str_("words"): list(np.array([1.5, 2.5]))}).fit(X, X[:, 0])
+
+
 def test_continuous_labels():
     with pytest.raises(ValueError, match="Unknown label type"):
         BlockLogisticRegression().fit(X, Y)

@@ -199,8 +199,34 @@ def test_a_policy_is_checked_before_an_engine_is_started(timeout, retries):
 
 
 class Silent(federated.Engine):
+    """Nobody answers, or some do; it keeps the timeouts."""
+
+    def __init__(self, answering=()):
+        self.answering = dict(answering)
+        self.timeouts = []
+
     def exchange(self, requests, timeout):
-        return {}
+        self.timeouts.append(timeout)
+        return {n: self.answering[n].handle(request) for n, request in requests.items() if n in self.answering}
+
+
+@pytest.mark.parametrize("ask", [lambda **o: federated.run(2, **o), lambda **o: federated.evaluate(2, np.ones(6), **o)])
+def test_clients_have_ten_minutes_for_an_answer_unless_another_time_is_given(ask):
+    for given, expected in (({}, 600.0), ({"timeout": None}, None), ({"timeout": 2.5}, 2.5)):
+        engine = Silent()
+        with pytest.raises(federated.ClientError, match="did not answer"):
+            ask(engine=engine, retries=1, **given)
+        assert engine.timeouts == [expected] * 2
+
+
+def test_all_clients_that_do_not_answer_are_named():
+    engine = Silent({1: three_clients()[1]})
+    with pytest.raises(federated.ClientError) as caught:
+        federated.run(9, engine=engine, timeout=2.5)
+    assert str(caught.value) == (
+        "client 0 did not answer in round 0, asked 4 times with timeout = 2.5 s; client 2, client 3, "
+        "client 4, client 5, client 6 and 2 more sent no valid reply either"
+    )
 
 
 def test_a_session_that_gave_up_asks_nobody_again():

@@ -95,7 +95,7 @@ def test_a_sums_constants_are_the_mean_in_x_and_the_worst_in_y():
 
 
 def test_blocks_are_a_vector_of_a_weighted_space():
-    a = minmin.Blocks([np.array([1.0, 2.0]), np.array([3.0])], [2.0, 0.5])
+    a = minmin.Parts([np.array([1.0, 2.0]), np.array([3.0])], [2.0, 0.5])
     assert a @ a == 2.0 * 5.0 + 0.5 * 9.0
     assert np.array_equal((2.0 * a - a)[0], a[0])
     assert np.array_equal((-a + a)[1], [0.0])

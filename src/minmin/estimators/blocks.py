@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.errors import InputError, near_names
+from minmin.errors import InputError, near_names, show
 
 Columns = np.ndarray[Any, np.dtype[np.intp]]
 ColumnBlocks = dict[Hashable, Columns]
@@ -31,12 +31,12 @@ def resolve_blocks(blocks: Any, X: Any, n_features: int, names: Sequence[str] | 
     owner = np.full(n_features, -1)
     for number, (name, chosen) in enumerate(columns.items()):
         if len(chosen) == 0:
-            raise InputError(f"block {name!r} is empty: {_shorten(named[name])} selects no column")
+            raise InputError(f"block {show(name)} is empty: {_shorten(named[name])} selects no column")
         taken = chosen[owner[chosen] >= 0]
         if len(taken):
             column = taken[0] if names is None else repr(str(names[taken[0]]))
             other = list(columns)[owner[taken[0]]]
-            raise InputError(f"blocks overlap: column {column} is in block {other!r} and in block {name!r}")
+            raise InputError(f"blocks overlap: column {column} is in block {show(other)} and in block {show(name)}")
         owner[chosen] = number
     rest = np.flatnonzero(owner < 0)
     if len(rest) and REST in columns:
@@ -68,21 +68,21 @@ def _find_columns(selector: Any, block: Hashable, X: Any, n_features: int, names
         return _match(selector, block, names)
     listed = np.asarray(selector)
     if listed.ndim > 1:
-        raise InputError(f"block {block!r}: a selector must be one-dimensional, got shape {listed.shape}")
+        raise InputError(f"block {show(block)}: a selector must be one-dimensional, got shape {listed.shape}")
     listed = listed.reshape(-1)
     if listed.size == 0:
         return np.zeros(0, dtype=np.intp)
     if listed.dtype == bool:
         if len(listed) != n_features:
-            raise InputError(f"block {block!r}: a mask has {len(listed)} entries, but X has {n_features} features")
+            raise InputError(f"block {show(block)}: a mask has {len(listed)} entries, but X has {n_features} features")
         return np.flatnonzero(listed)
     if listed.dtype.kind in "iu":
         return _check_numbers(listed, block, n_features)
     if all(isinstance(name, str) for name in listed.tolist()):
         return np.unique(np.concatenate([_match(name, block, names) for name in listed.tolist()]))
     raise InputError(
-        f"block {block!r}: {_shorten(selector)} is not a column selector; give a slice, column numbers or names, or a "
-        "boolean mask"
+        f"block {show(block)}: {_shorten(selector)} is not a column selector; give a slice, column numbers or "
+        "names, or a boolean mask"
     )
 
 
@@ -96,14 +96,14 @@ def _find_slice(selector: slice, block: Hashable, n_features: int, names: Sequen
     try:
         columns = np.arange(n_features)[slice(start, stop, selector.step)]
     except TypeError:
-        raise InputError(f"block {block!r}: {selector} is not a slice of columns; give numbers or names") from None
+        raise InputError(f"block {show(block)}: {selector} is not a slice of columns; give numbers or names") from None
     return columns if selector.step is None or selector.step > 0 else columns[::-1]
 
 
 def _check_numbers(listed: np.ndarray[Any, Any], block: Hashable, n_features: int) -> Columns:
     outside = listed[(listed < -n_features) | (listed >= n_features)]
     if outside.size:
-        raise InputError(f"block {block!r}: there is no column {outside[0]}; X has {n_features} features")
+        raise InputError(f"block {show(block)}: there is no column {outside[0]}; X has {n_features} features")
     numbers = listed.astype(np.intp)  # the sum below could overflow in a small integer type
     return np.unique(np.where(numbers < 0, numbers + n_features, numbers))
 
@@ -112,16 +112,16 @@ def _match(name: str, block: Hashable, names: Sequence[str] | None) -> Columns:
     """The column of that name; if there is none, all columns whose names match it as a pattern."""
     if names is None:
         raise InputError(
-            f"block {block!r}: the selector {name!r} is a name, but X has no column names; give X as a data frame "
+            f"block {show(block)}: the selector {name!r} is a name, but X has no column names; give X as a data frame "
             "(set_output makes transformers return frames), or columns by number"
         )
     matching = [i for i, column in enumerate(names) if column == name]
     matching = matching or [i for i, column in enumerate(names) if fnmatchcase(column, name)]
     if not matching:
-        raise InputError(f"block {block!r}: no column is called, or matches, {name!r}: {near_names(name, names)}")
+        raise InputError(f"block {show(block)}: no column is called, or matches, {name!r}: {near_names(name, names)}")
     return np.array(matching, dtype=np.intp)
 
 
 def _shorten(selector: Any) -> str:
-    text = repr(selector)
+    text = show(selector)
     return text if len(text) <= 60 else f"{text[:57]}..."

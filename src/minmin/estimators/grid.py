@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from minmin.errors import InputError, as_count
+from minmin.errors import InputError, as_count, show
 from minmin.estimators.blocks import ColumnBlocks
 from minmin.estimators.penalties import check_alpha, put_in_order, resolve_alphas
 
@@ -69,7 +69,7 @@ def path_order(points: _Matrix, sizes: Sequence[int]) -> list[int]:
 def _check_values(values: Any, block: Hashable) -> list[float]:
     listed = values if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) else [values]
     if len(listed) == 0:
-        raise InputError(f"alphas has no value for block {block!r}; give at least one")
+        raise InputError(f"alphas has no value for block {show(block)}; give at least one")
     return [check_alpha(value, block) for value in listed]
 
 

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from minmin.errors import InputError
+from minmin.errors import InputError, show
 from minmin.estimators.docs import document
 from minmin.estimators.model import BlockModel, SingleFit, Vector
 from minmin.estimators.path import PathFit
@@ -59,7 +59,7 @@ class Logistic(ClassifierMixin, BlockModel):
         if (counts > 0).sum() < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-                f"{self.classes_.tolist()[counts.argmax()]!r}"
+                f"{show(self.classes_[counts.argmax()])}"
             )
         self._require_classes(codes, weights, "the data")
         return codes, weights
@@ -67,9 +67,9 @@ class Logistic(ClassifierMixin, BlockModel):
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         counts = np.bincount(target, weights, minlength=len(self.classes_))
         if not counts.all():
-            missing = self.classes_[counts == 0].tolist()[0]
+            missing = self.classes_[counts == 0][0]
             raise InputError(
-                f"{where}: class {missing!r} has no sample of positive weight; remove that class, or choose splits "
+                f"{where}: class {show(missing)} has no sample of positive weight; remove that class, or choose splits "
                 "in which every training part contains it"
             )
 

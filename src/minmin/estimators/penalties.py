@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from minmin.errors import InputError, as_number
+from minmin.errors import InputError, as_number, show
 
 Alphas = dict[Hashable, float]
 
@@ -26,9 +26,9 @@ def resolve_alphas(alpha: Any, names: Sequence[Hashable]) -> Alphas:
 
 
 def check_alpha(value: Any, block: Hashable) -> float:
-    number = as_number(value, f"alpha of block {block!r}")
+    number = as_number(value, f"alpha of block {show(block)}")
     if not 0.0 <= number < math.inf:
-        raise InputError(f"alpha of block {block!r} = {number} must be finite and >= 0")
+        raise InputError(f"alpha of block {show(block)} = {number} must be finite and >= 0")
     return number
 
 
@@ -37,7 +37,11 @@ def put_in_order(given: Mapping[Hashable, Any], names: Sequence[Hashable], param
     unknown = [name for name in given if name not in names]
     missing = [name for name in names if name not in given]
     if unknown or missing:
-        problem = f"names {unknown[0]!r}, which is not a block" if unknown else f"has nothing for block {missing[0]!r}"
+        problem = (
+            f"names {show(unknown[0])}, which is not a block"
+            if unknown
+            else f"has nothing for block {show(missing[0])}"
+        )
         raise InputError(f"{parameter} {problem}; the blocks are {_join(names)}")
     return {name: given[name] for name in names}
 

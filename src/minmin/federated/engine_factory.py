@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from minmin.errors import InputError, as_count, near_names
+from minmin.errors import InputError, as_count, near_names, show
 from minmin.federated.client import Client
 from minmin.federated.engines import ENGINES, Engine
 
@@ -33,7 +33,7 @@ def _check_clients(clients: Any, engine: Any) -> tuple[list[Client], int]:
     if not (isinstance(clients, int) and isinstance(engine, Engine)):
         if not hasattr(clients, "__iter__"):
             raise InputError(
-                f"clients must be a sequence of minmin.federated.Client, got {clients!r}; "
+                f"clients must be a sequence of minmin.federated.Client, got {show(clients)}; "
                 "a number of clients is allowed only with an Engine object that reaches them"
             )
         local_clients = list(clients)

@@ -14,7 +14,7 @@ from minmin.federated.engine_factory import open_engine
 from minmin.federated.engines import Engine
 from minmin.federated.metrics import tabulate
 from minmin.federated.problem import Federation
-from minmin.federated.session import ClientError, Policy, Session
+from minmin.federated.session import DEFAULT_TIMEOUT, ClientError, Policy, Session
 from minmin.loop.stopping import RunEnded
 
 
@@ -23,7 +23,7 @@ def evaluate(
     x: Any,
     *,
     engine: str | Engine = "local",
-    timeout: float | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
     retries: int = 3,
 ) -> dict[str, np.ndarray[Any, Any]]:
     """Ask the clients for their metrics at x, and at the y_i of the newest run that each took part in.

@@ -13,7 +13,7 @@ from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED
 from minmin.core.problem import Evaluation, Problem, Slice, YTask
 from minmin.core.rounding import RoundingScale
-from minmin.core.vectors import Blocks, Vector
+from minmin.core.vectors import Parts, Vector
 from minmin.errors import InputError, UnsupportedError
 from minmin.federated.protocol import Description, Reply
 from minmin.federated.session import Session
@@ -26,7 +26,7 @@ _NEEDS_TASKS = (
 )
 
 
-class UnseenY(Blocks):
+class UnseenY(Parts):
     """y as the server sees it: one empty array per client, and whether y is still the starting point."""
 
     __slots__ = ("at_start",)
@@ -137,13 +137,13 @@ class RemoteSlice(Slice):
         memories, replies = self._run_round(task)
         return memories, _RemoteEvaluation(self.x, self._federation, replies)
 
-    def average(self, task: YTask) -> tuple[Array, Blocks]:
+    def average(self, task: YTask) -> tuple[Array, Parts]:
         """Run a round of a task that sends other vectors. Return their mean, and y as the server sees it."""
         _, replies = self._run_round(task)
         weights = self._federation.part_weights
         return _average(weights, replies), UnseenY(self._federation.prototype, weights)
 
-    def at(self, y: Blocks) -> Evaluation:
+    def at(self, y: Parts) -> Evaluation:
         self._federation.tally.add("value")
         return self._federation.ask(self.x, at_start=isinstance(y, UnseenY) and y.at_start)
 

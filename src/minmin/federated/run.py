@@ -16,10 +16,11 @@ from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
 from minmin.federated.engine_factory import open_engine
 from minmin.federated.engines import Engine
+from minmin.federated.keywords import OF_RUN
 from minmin.federated.metrics import FederationMetrics
 from minmin.federated.problem import Federation
 from minmin.federated.protocol import Description
-from minmin.federated.session import Policy, Session
+from minmin.federated.session import DEFAULT_TIMEOUT, Policy, Session
 from minmin.loop.checkpoint import fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
@@ -48,7 +49,7 @@ def run(
     tol: float = 1e-6,
     rounds: int | None = 1000,
     max_seconds: float | None = None,
-    timeout: float | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
     retries: int = 3,
     values: bool = True,
     callback: Callable[[Record], Any] | None = None,
@@ -82,7 +83,7 @@ def run(
         The largest number of rounds; the run then ends with the status ``budget``.
     max_seconds : float, optional
     timeout : float, optional
-        How many seconds a client has for one reply; no limit by default.
+        How many seconds a client has for one reply before it is asked again; 600 by default, None for no limit.
     retries : int
         How often a client is asked again if it sends no valid reply. After that the run ends with the status
         ``interrupted`` and returns what it has reached.
@@ -141,7 +142,7 @@ def _build_method(
     name: str | Method, federation: Federation, descriptions: Sequence[Description], options: dict[str, Any]
 ) -> Method:
     if isinstance(name, Method) or name in _FROM_MINIMIZE:
-        method, _ = build(name, federation, options, None)
+        method, _ = build(name, federation, options, None, OF_RUN)
         method.outer_block(federation).orient(federation)  # raises if y is the outer block
         method.check(federation)
         return method
@@ -149,7 +150,7 @@ def _build_method(
     allowed = [field.name for field in fields(kind) if field.name not in ("L_x", "L_y")]
     for option in options:
         if option not in allowed:
-            raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, allowed)}")
+            raise InputError(f"method {name!r} has no option {option!r}: {OF_RUN.explain(option, allowed)}")
     constants = [description.constants for description in descriptions if description.constants is not None]
     if len(constants) < len(descriptions):
         raise UnsupportedError(f"method {name!r} needs the constants of every client's problem")

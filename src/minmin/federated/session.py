@@ -11,7 +11,7 @@ import numpy as np
 
 from minmin.core.arrays import Array, all_finite
 from minmin.core.problem import YTask
-from minmin.errors import InputError, MinMinError, as_count
+from minmin.errors import InputError, MinMinError, as_count, show
 from minmin.federated import protocol
 from minmin.federated.engines import Engine
 from minmin.federated.protocol import Envelope, Message, MessageError
@@ -23,6 +23,15 @@ Check = Callable[[Any], str | None]
 """Says what is wrong with a reply, as the end of a sentence that begins with "client 3"; None if it is valid."""
 
 
+DEFAULT_TIMEOUT = 600.0
+"""Seconds for one reply. Chosen, not measured: rounds take seconds to minutes, so this is long even for a slow client,
+and a lost message costs ten minutes, not a night. On Flower a late reply is accepted, so a client has this time again
+with each try."""
+_NO_REPLY = "did not answer"
+_MAX_NAMED = 5
+"""How many clients an error names; a federation may have thousands."""
+
+
 class ClientError(MinMinError):
     """A client cannot be reached, or cannot describe its problem, so that no run can start."""
 
@@ -31,12 +40,14 @@ class ClientError(MinMinError):
 class Policy:
     """How many seconds clients have for one reply, and how often they are asked again before the run ends."""
 
-    timeout: float | None = None
+    timeout: float | None = DEFAULT_TIMEOUT
     retries: int = 3
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not (isinstance(self.timeout, int | float) and 0 < self.timeout < math.inf):
-            raise InputError(f"timeout = {self.timeout!r} must be a positive number of seconds, or None for no limit")
+            raise InputError(
+                f"timeout = {show(self.timeout)} must be a positive number of seconds, or None for no limit"
+            )
         as_count(self.retries, "retries")
 
 
@@ -157,11 +168,20 @@ class Session:
         raise self._ended
 
     def _give_up(self, request: Envelope, faults: dict[int, str]) -> RunEnded:
-        number, tries = min(faults), self._policy.retries + 1
-        name = self._descriptions[number].name if self._descriptions else ""
-        client = f"client {number} ({name})" if name else f"client {number}"
+        first, *others = sorted(faults)
+        tries, timeout = self._policy.retries + 1, self._policy.timeout
         asked = f"asked {tries} time{'s' * (tries > 1)}"
-        return RunEnded("interrupted", f"{client} {faults[number]} in round {request.label.round}, {asked}")
+        limit = f" with timeout = {timeout:g} s" if timeout is not None and faults[first] == _NO_REPLY else ""
+        message = f"{self._describe_client(first)} {faults[first]} in round {request.label.round}, {asked}{limit}"
+        if others:
+            named = ", ".join(map(self._describe_client, others[:_MAX_NAMED]))
+            more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
+            message += f"; {named}{more} sent no valid reply either"
+        return RunEnded("interrupted", message)
+
+    def _describe_client(self, number: int) -> str:
+        name = self._descriptions[number].name if self._descriptions else ""
+        return f"client {number} ({name})" if name else f"client {number}"
 
     def _count(self, request: Envelope, sent: int, replies: dict[int, Envelope]) -> None:
         seconds = list(self.traffic.client_seconds)
@@ -198,7 +218,7 @@ class Session:
 
 def _find_fault(request: Envelope, reply: Envelope | None, kind: type[Message], check: Check | None) -> str | None:
     if reply is None:
-        return "did not answer"
+        return _NO_REPLY
     try:
         message = reply.message
     except MessageError:

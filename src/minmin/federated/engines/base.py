@@ -19,7 +19,7 @@ class Engine(ABC):
 
     @abstractmethod
     def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> Mapping[int, Envelope]:
-        """Send every client its request, and return the replies that come within ``timeout`` seconds.
+        """Send every client its request, and return the replies that come within ``timeout`` seconds; None: no limit.
 
         Clients that do not reply in time are missing from the result. Two requests are the same if their digests are.
         """
