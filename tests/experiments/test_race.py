@@ -7,7 +7,7 @@ import minmin
 from minmin.experiments.contestants import CENTRAL, CONTESTANTS
 from minmin.experiments.race import Task, levels, race
 from minmin.experiments.runner import tasks
-from minmin.experiments.settings import EXPERIMENTS, a1a_smoothness, settings
+from minmin.experiments.settings import EXPERIMENTS, a1a_smoothness, select_settings
 
 
 def test_levels_fall_tenfold_in_ten_steps_to_the_tolerance():
@@ -23,7 +23,7 @@ def test_levels_fall_tenfold_in_ten_steps_to_the_tolerance():
 @pytest.mark.parametrize("method", [key for key in CENTRAL if key != "joint-lbfgs"])
 @pytest.mark.parametrize("setting", ["coupled/500", "paper/0.002"])
 def test_every_level_is_what_a_run_with_that_target_counts(method, setting):
-    (chosen,) = (s for s in settings(EXPERIMENTS) if s.key == setting)
+    (chosen,) = (s for s in select_settings(EXPERIMENTS) if s.key == setting)
     outcome = race(Task(setting, method, 3), 1e-4)
     problem = chosen.build(3)
     start = problem.fix(np.zeros(problem.d_x)).at(np.zeros(problem.d_y)).value
@@ -46,7 +46,7 @@ def test_joint_lbfgs_asks_for_both_gradients_at_every_evaluation():
 
 
 def test_the_settings_are_the_papers():
-    found = {setting.key: setting.build(0) for setting in settings(("quadratic", "logistic"))}
+    found = {setting.key: setting.build(0) for setting in select_settings(("quadratic", "logistic"))}
     for group in ("diagonal", "coupled"):
         for L_y in (500, 5000, 50000):
             problem = found[f"{group}/{L_y}"]

@@ -9,8 +9,8 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command, or say what it lacks."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, clean up as on Ctrl-C
+    """Run the command, or say which package is missing."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up after a kill as after Ctrl-C
     try:
         from minmin.cli.app import run
 

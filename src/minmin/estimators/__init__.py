@@ -1,4 +1,4 @@
-"""Generalised linear models with a penalty per block, for scikit-learn (needs ``minmin[sklearn]``)."""
+"""scikit-learn estimators: generalised linear models with a penalty per block of columns (``minmin[sklearn]``)."""
 
 try:
     import sklearn as _  # noqa: F401
