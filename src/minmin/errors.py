@@ -86,8 +86,5 @@ def near_names(name: object, known: Iterable[str]) -> str:
 
 
 def needs_extra(what: str, package: str, extra: str) -> str:
-    """Say how to install what is missing, for an error message.
-
-    Double quotes work in every shell, and a clone is where minmin is installed from.
-    """
+    """An error message that says how to install a missing package. Double quotes work in every shell."""
     return f'{what} needs {package}; in the clone of minmin: pip install ".[{extra}]"'

@@ -43,7 +43,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path, content):
         Journal(tmp_path, 2, 1e-3)
     assert other.read_text() == content
     other.rename(tmp_path / "thesis.tex")
-    with pytest.raises(minmin.InputError, match="holds something else"):
+    with pytest.raises(minmin.InputError, match="contains other files than a report"):
         Journal(tmp_path, 2, 1e-3)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -104,5 +104,5 @@ def test_figures_of_other_code_go(tmp_path, monkeypatch):
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(minmin.InputError, match="cannot make the folder"):
+    with pytest.raises(minmin.InputError, match="cannot create the folder"):
         Journal(tmp_path / "file", 2, 1e-3)

@@ -12,11 +12,11 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command, or say what it lacks."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, clean up as on Ctrl-C
+    """Run the command, or say which package is missing."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up after a kill as after Ctrl-C
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a file on Windows can't hold every letter of ours
+            stream.reconfigure(errors="replace")  # on Windows, files often cannot hold Greek letters
     try:
         from minmin.cli.app import run
 

@@ -1,4 +1,4 @@
-"""Generalised linear models with a penalty per block, for scikit-learn (needs the extra ``sklearn``)."""
+"""scikit-learn estimators: generalised linear models with a penalty per block of columns (extra ``sklearn``)."""
 
 from minmin.errors import needs_extra
 

@@ -1,4 +1,4 @@
-"""Data over many clients that differ from each other."""
+"""Problems over many clients with dissimilar data."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _GENERATED_ROWS = 20_000
 
 
 def data_name(a9a: Path | None) -> str:
-    """Which data the clients have."""
+    """A description of the clients' data, for the report."""
     return f"{_GENERATED_ROWS} generated rows like a9a's" if a9a is None else "a9a"
 
 
 def clients_of_a9a(seed: int, count: int, a9a: Path | None) -> Problem:
-    """Rows sorted by a random feature, so that clients differ, and cut into ``count``; weights are their shares.
+    """Sort the rows by a random combination of columns, so that clients differ, and split them among ``count`` clients.
 
-    ``a9a`` is a file of the LIBSVM format; without one, rows like its own are generated.
+    The weight of a client is its share of the rows. ``a9a`` is a LIBSVM file; if it is None, similar rows are
+    generated.
     """
     A, labels = _rows(a9a)
     rng = np.random.default_rng(0)
@@ -35,14 +36,14 @@ def clients_of_a9a(seed: int, count: int, a9a: Path | None) -> Problem:
     pieces = np.array_split(order, count)
     terms = []
     for rows in pieces:
-        own = A[rows]
-        Y = np.hstack([own[:, _SHARED:].toarray(), np.ones((len(rows), 1))])
-        terms.append(GLM(own[:, :_SHARED], Y, labels[rows], alpha_x=1e-3, alpha_y=1e-4))
+        of_client = A[rows]
+        Y = np.hstack([of_client[:, _SHARED:].toarray(), np.ones((len(rows), 1))])
+        terms.append(GLM(of_client[:, :_SHARED], Y, labels[rows], alpha_x=1e-3, alpha_y=1e-4))
     return Sum(terms, [len(rows) / len(order) for rows in pieces])
 
 
 def clients_of_squares(seed: int) -> Problem:
-    """Eight clients with 100 rows each of d_x = 100 and d_y = 50, every client's rows of a scale of its own."""
+    """Eight clients with 100 rows each, d_x = 100, d_y = 50; the rows of each client have another scale."""
     rng = np.random.default_rng(seed)
     terms = []
     for _ in range(8):

@@ -1,4 +1,4 @@
-"""The machine that numbers were measured on."""
+"""A description of the machine on which times were measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def machine() -> dict[str, str]:
-    """Processor, system and versions."""
+    """The processor, the system, and the versions of Python and of the packages."""
     packages = {name: version(name) for name in ("minmin", "numpy", "scipy")}
     return {
         "processor": f"{_processor()}, {usable_cores()} cores",

@@ -181,7 +181,7 @@ def test_a_superlink_that_does_not_start_is_told(monkeypatch):
         return str(Path("/bin/false")) if name == "flower-superlink" else name
 
     monkeypatch.setattr("minmin.federated.engines.flower_processes.program", broken)
-    with pytest.raises(minmin.MinMinError, match="the SuperLink does not start"):
+    with pytest.raises(minmin.MinMinError, match="the SuperLink did not start"):
         FlowerEngine(two_clients())
 
 

@@ -1,4 +1,4 @@
-"""What FlowerEngine and its relay say to each other over a socket, and where they find each other."""
+"""The messages between FlowerEngine and its relay app, and the paths of their socket and of the clients' files."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from minmin.federated.protocol import Envelope
 
 
 def socket_path(folder: Path) -> Path:
-    """Where the engine waits for the relay."""
+    """The socket on which the engine waits for the relay."""
     return folder / "relay"
 
 
 def client_path(folder: Path, number: int) -> Path:
-    """The file of a client."""
+    """The file of a pickled client."""
     return folder / f"{number}.client"
 
 
 def write_requests(connection: Channel, requests: Mapping[int, Envelope], timeout: float | None) -> None:
-    """Equal requests are sent once."""
+    """Send the requests; one that goes to several clients is sent once."""
     different = {request.digest: request for request in requests.values()}
     groups = [[number for number, request in requests.items() if request.digest == digest] for digest in different]
     connection.send_bytes(json.dumps({"timeout": timeout, "groups": groups}).encode())
@@ -36,12 +36,12 @@ def read_requests(connection: Channel) -> tuple[dict[int, Envelope], float | Non
     return {number: envelope for group, envelope in pairs for number in group}, header["timeout"]
 
 
-def write_answers(connection: Channel, answers: Mapping[int, Envelope]) -> None:
-    connection.send_bytes(json.dumps(list(answers)).encode())
-    for answer in answers.values():
-        connection.send_bytes(answer.data)
+def write_replies(connection: Channel, replies: Mapping[int, Envelope]) -> None:
+    connection.send_bytes(json.dumps(list(replies)).encode())
+    for reply in replies.values():
+        connection.send_bytes(reply.data)
 
 
-def read_answers(connection: Channel) -> dict[int, Envelope]:
+def read_replies(connection: Channel) -> dict[int, Envelope]:
     numbers = json.loads(connection.recv_bytes())
     return {number: Envelope.from_bytes(connection.recv_bytes()) for number in numbers}

@@ -1,6 +1,6 @@
-"""Federations on Flower: our messages in its records, and the two halves as its apps.
+"""Federations on Flower.
 
-``GridEngine`` is for a ServerApp, ``client_app`` makes a ClientApp. For a run on this machine alone, take
+``GridEngine`` is an engine for a ServerApp; ``client_app`` builds a ClientApp. For a run on this machine alone, use
 ``run(clients, engine="flower")`` instead.
 """
 
