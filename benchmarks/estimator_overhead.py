@@ -1,4 +1,4 @@
-"""What fit() costs above minimize() on the same data, and a first fit in a fresh process above a second."""
+"""The time of fit() compared with minimize() on the same data, and of the first fit in a process with the second."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ print(f"| {kind} | {{seconds[0]:.3f}} | {{seconds[1]:.3f}} | {{seconds[0] - seco
 """
 
 
-def against_minimize(tol: float = 1e-9) -> None:
-    """The first kind of clicks as one CSR matrix, to be split, against its two blocks as they are."""
+def compare_with_minimize(tol: float = 1e-9) -> None:
+    """fit() gets the first kind of clicks as one CSR matrix, which it splits; minimize() gets the two blocks."""
     X, Y, labels = clicks.first_kind()
     whole = scipy.sparse.hstack([X, scipy.sparse.csr_array(Y)], format="csr")
     blocks = [slice(0, X.shape[1]), slice(X.shape[1], None)]
@@ -43,11 +43,11 @@ def against_minimize(tol: float = 1e-9) -> None:
             minmin.minimize(problem, method="reduced-newton", tol=tol)
 
         model = BlockLogisticRegression(blocks, alpha=(alpha_x, alpha_y), fit_intercept=False, tol=tol)
-        bare, fitted = interleaved_medians(core, lambda model=model: model.fit(whole, labels))
-        print(f"| {name} | {bare:.3f} | {fitted:.3f} | {fitted / bare:.2f} |", flush=True)
+        core_seconds, fit_seconds = interleaved_medians(core, lambda model=model: model.fit(whole, labels))
+        print(f"| {name} | {core_seconds:.3f} | {fit_seconds:.3f} | {fit_seconds / core_seconds:.2f} |", flush=True)
 
 
-def in_fresh_processes() -> None:
+def compare_first_fits() -> None:
     print("\n| a1a | first fit, s | second fit, s | difference, s |\n|---|---|---|---|", flush=True)
     for kind in minmin.estimators.__all__:
         subprocess.run([sys.executable, "-c", FRESH.format(kind=kind)], check=True)
@@ -57,8 +57,8 @@ def main() -> None:
     print_machine("scikit-learn")
     print("one thread, medians, f - f* <= 1e-9 proved in the first table\n")
     with threadpool_limits(limits=1):
-        against_minimize()
-    in_fresh_processes()
+        compare_with_minimize()
+    compare_first_fits()
 
 
 if __name__ == "__main__":

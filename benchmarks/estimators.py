@@ -1,8 +1,8 @@
-"""BlockLogisticRegression.fit() against its peers, seconds to a relative gap of 1e-9; a first fit against a second.
+"""Times BlockLogisticRegression.fit() against other packages, and the first fit in a process against the second.
 
-One thread each. Every peer gets the loosest tolerance that reaches the gap; then all of them run in turns. Peers get
-their own form of the data before the clock starts; ours is one scipy.sparse matrix of all columns, or a frame, and
-everything that fit() does with it is timed.
+Seconds to a relative gap of 1e-9, one thread each. Each package gets the loosest tolerance that reaches the gap; then
+all of them run in turns. The data are converted to the form of each other package before the clock starts. fit() gets
+all columns in one scipy.sparse matrix or data frame, and everything that it does is timed.
 """
 
 from __future__ import annotations
@@ -58,23 +58,23 @@ for _ in range(2):
 
 
 def sets() -> dict[str, Callable[[], Model]]:
-    """All of them by name, each loaded when asked for."""
+    """Functions that load the data sets, by name."""
     generated: dict[str, Callable[[], Model]] = {
         f"first kind, {name}": lambda penalties=penalties: Model(*clicks.first_kind(), *penalties)
         for name, penalties in clicks.FIRST_KIND_PENALTIES.items()
     }
     generated["second kind"] = lambda: Model(*clicks.second_kind(), *clicks.SECOND_KIND_PENALTIES)
-    found = {
+    real_sets = {
         f"{name}, {alpha_x:g}, {alpha_y:g}": lambda name=name, pair=(alpha_x, alpha_y): Model(*real.load(name), *pair)
         for name, pairs in REAL_PENALTIES.items()
         for alpha_x, alpha_y in pairs
         if real.missing(name) is None
     }
-    return {**generated, **found}
+    return {**generated, **real_sets}
 
 
-def compared(model: Model, names: list[str], repeats: int, max_seconds: float, clock: Clock) -> dict[str, Timing]:
-    """Each peer's timing, with the median of runs that took turns where it reached the gap."""
+def time_peers(model: Model, names: list[str], repeats: int, max_seconds: float, clock: Clock) -> dict[str, Timing]:
+    """The timing of each package; if it reached the gap, its seconds are the median of runs in turns."""
     best = minimum(model)
     timings = {
         name: time_to_gap(PEERS[name], model, best, GAP, repeats=1, max_seconds=max_seconds, clock=clock)
@@ -98,20 +98,20 @@ def compared(model: Model, names: list[str], repeats: int, max_seconds: float, c
 
 
 def row(timings: dict[str, Timing]) -> Iterator[str]:
-    """Ours in seconds; the best peer's, and how many times as long as fit(); then every other peer's seconds."""
+    """The seconds of minmin, of the fastest other package with its ratio to fit(), and of all others."""
     cells = {name: f"{'' if t.reached else '> '}{t.seconds:.3g}" for name, t in timings.items()}
-    there = {name: t.seconds for name, t in timings.items() if name in OTHERS and t.reached}
+    others = {name: t.seconds for name, t in timings.items() if name in OTHERS and t.reached}
     yield from (cells.get(name, "–") for name in OURS)
-    if there:
-        best = min(there, key=lambda name: there[name])
-        yield f"**{there[best] / timings[FIT].seconds:.2f} ×** {best}, {cells[best]}"
+    if others:
+        best = min(others, key=lambda name: others[name])
+        yield f"**{others[best] / timings[FIT].seconds:.2f} ×** {best}, {cells[best]}"
     else:
         yield "none"
     yield ", ".join(f"{name} {cell}" for name, cell in cells.items() if name in OTHERS)
 
 
-def fresh_fits(kind: str, processes: int) -> tuple[float, float]:
-    """Median seconds of the first fit of a process, and of the second."""
+def time_first_fits(kind: str, processes: int) -> tuple[float, float]:
+    """Median seconds of the first fit in a process, and of the second."""
     command = [sys.executable, "-c", FRESH, kind]
     runs = [
         [float(line) for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
@@ -122,29 +122,29 @@ def fresh_fits(kind: str, processes: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    known = sets()
+    loaders = sets()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", nargs="*", default=list(known), choices=known)
+    parser.add_argument("--sets", nargs="*", default=list(loaders), choices=loaders)
     parser.add_argument("--peers", nargs="*", default=OTHERS, choices=OTHERS)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--max-seconds", type=float, default=15.0, help="for all tolerances of one peer together")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor time is less moved by other work")
-    parser.add_argument("--processes", type=int, default=5, help="fresh ones, for first fits")
+    parser.add_argument("--max-seconds", type=float, default=15.0, help="limit for all tolerances of one package")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor time depends less on other work")
+    parser.add_argument("--processes", type=int, default=5, help="how many new processes to start for first fits")
     arguments = parser.parse_args()
     print_machine("scikit-learn", "liblinear-official", "cyanure", "glum")
     print(
         f"{arguments.clock} seconds to (f - f*)/(f(0) - f*) <= {GAP:g}, medians of {arguments.repeats} runs in turns; "
-        "> : not reached\n"
+        "> means not reached\n"
     )
-    print("| data | fit, sparse | fit, frame | minimize | best peer's time / fit's | peers |")
+    print("| data | fit, sparse | fit, frame | minimize | fastest other / fit | others |")
     print(f"|{'---|' * 6}")
     for name in arguments.sets:
         peers, clock = [*OURS, *arguments.peers], CLOCKS[arguments.clock]
-        timings = compared(known[name](), peers, arguments.repeats, arguments.max_seconds, clock)
+        timings = time_peers(loaders[name](), peers, arguments.repeats, arguments.max_seconds, clock)
         print(f"| {name} | {' | '.join(row(timings))} |", flush=True)
-    print("\n| a1a, fresh process | first fit | second fit | difference |\n|---|---|---|---|")
+    print("\n| a1a, new process | first fit | second fit | difference |\n|---|---|---|---|")
     for kind in ("BlockLogisticRegression", "BlockRidge", "BlockPoissonRegressor"):
-        first, second = fresh_fits(kind, arguments.processes)
+        first, second = time_first_fits(kind, arguments.processes)
         print(f"| {kind} | {first:.3f} | {second:.3f} | {first - second:.3f} |", flush=True)
 
 

@@ -1,10 +1,10 @@
-"""How much a federation in one process costs above the bare loop over its clients' gradients.
+"""The time of a federation in one process, compared with a bare loop over the gradients of its clients.
 
-A thousand clients that exchange 10⁴ numbers each, of two kinds. Rows: a logistic model of 20 rows with 10⁴ shared and 5
-own columns. Callables: f_i = ½ Σ_j a_ij (x_j - c_ij)² + ½ Σ_k b_ik (y_ik - x_k)², whose gradients are a few operations
-a number, the cheapest there can be, with 10⁴ and with 5 variables in y_i. The bare loop computes, in every round, as
-many gradients as the run does and the weighted sum of ∇ₓ, in plain NumPy, products with x once: no method, no steps in
-y, no norms, no checks. minimize() on the Sum shows how much of the difference is the method's own.
+A thousand clients that exchange 10⁴ numbers each. There are two types of clients. Rows: a logistic model of 20 rows
+with 10⁴ shared and 5 private columns. Callables: f_i = ½ Σ_j a_ij (x_j - c_ij)² + ½ Σ_k b_ik (y_ik - x_k)², with 10⁴ or
+5 variables in y_i; its gradients take only a few operations per number. In each round the bare loop computes as many
+gradients as the run, and the weighted sum of ∇ₓ, in plain NumPy: no method, no steps in y, no norms, no checks.
+minimize() on the Sum shows how much of the difference is due to the method.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLIENTS, D_X, ROUNDS, ROWS, ALPHA = 1000, 10_000, 10, 20, 1e-2
 
 
 class Rows:
-    """One client's rows, and the gradients of its logistic model."""
+    """The rows of one client, and the gradients of its logistic model."""
 
     def __init__(self, rng: np.random.Generator, d_y: int) -> None:
         self.X = rng.standard_normal((ROWS, D_X)) / np.sqrt(D_X)
@@ -32,12 +32,12 @@ class Rows:
         self.target = np.where(rng.random(ROWS) < 0.5, 1.0, -1.0)
 
     def bare(self, x: Array, y: Array, times: int) -> Array:
-        """∇ᵧ so many times, then ∇ₓ."""
+        """Compute ∇ᵧ ``times`` times, then ∇ₓ."""
         fixed = self.X @ x
         for _ in range(times):
-            pull = -self.target * expit(-self.target * (fixed + self.Y @ y)) / ROWS
-            self.Y.T @ pull + ALPHA * y
-        return self.X.T @ pull + ALPHA * x
+            slope = -self.target * expit(-self.target * (fixed + self.Y @ y)) / ROWS
+            self.Y.T @ slope + ALPHA * y
+        return self.X.T @ slope + ALPHA * x
 
     def problem(self) -> GLM:
         constants = minmin.Constants(1.0, 4.0, ALPHA, ALPHA)
@@ -45,7 +45,7 @@ class Rows:
 
 
 class Callables:
-    """One client's data and gradients."""
+    """The data and the gradients of one client."""
 
     def __init__(self, rng: np.random.Generator, d_y: int) -> None:
         self.d_y = d_y
@@ -54,14 +54,14 @@ class Callables:
         self.c = rng.standard_normal(D_X)
 
     def bare(self, x: Array, y: Array, times: int) -> Array:
-        """∇ᵧ so many times, then ∇ₓ."""
+        """Compute ∇ᵧ ``times`` times, then ∇ₓ."""
         for _ in range(times):
             self.grad_y(x, y)
         return self.grad_x(x, y)
 
     def value(self, x: Array, y: Array) -> float:
-        away, left = x - self.c, y - x[: self.d_y]
-        return 0.5 * float(away @ (self.a * away)) + 0.5 * float(left @ (self.b * left))
+        in_x, in_y = x - self.c, y - x[: self.d_y]
+        return 0.5 * float(in_x @ (self.a * in_x)) + 0.5 * float(in_y @ (self.b * in_y))
 
     def grad_x(self, x: Array, y: Array) -> Array:
         gradient = self.a * (x - self.c)
@@ -78,9 +78,9 @@ class Callables:
 
 def measure(kind: type[Rows | Callables], d_y: int, method: str, **options: Any) -> None:
     rng = np.random.default_rng(0)
-    holders = [kind(rng, d_y) for _ in range(CLIENTS)]
-    clients = [federated.Client(holder.problem()) for holder in holders]
-    joint = minmin.Sum([holder.problem() for holder in holders])
+    terms = [kind(rng, d_y) for _ in range(CLIENTS)]
+    clients = [federated.Client(term.problem()) for term in terms]
+    joint = minmin.Sum([term.problem() for term in terms])
 
     def ours() -> minmin.Result:
         return federated.run(clients, method, rounds=ROUNDS, tol=0.0, values=False, **options)
@@ -90,7 +90,7 @@ def measure(kind: type[Rows | Callables], d_y: int, method: str, **options: Any)
 
     calls = ours().calls
     if calls["grad_x"] != ROUNDS:
-        raise SystemExit(f"the run ended after {calls['grad_x']} rounds")
+        raise SystemExit(f"the run ended after {calls['grad_x']} rounds, not after {ROUNDS}; the times do not compare")
     each = calls["grad_y"] / CLIENTS / ROUNDS
 
     def bare() -> Array:
@@ -98,8 +98,8 @@ def measure(kind: type[Rows | Callables], d_y: int, method: str, **options: Any)
         for number in range(ROUNDS):
             times = round(each * (number + 1)) - round(each * number)
             total = np.zeros(D_X)
-            for holder in holders:
-                total += (1.0 / CLIENTS) * holder.bare(x, y, times)
+            for term in terms:
+                total += (1.0 / CLIENTS) * term.bare(x, y, times)
             x = x - 0.05 * total
         return x
 

@@ -1,6 +1,6 @@
-"""Two-block logistic regression against its peers: passes, seconds to a relative gap of 1e-9, and their ratios.
+"""Logistic regression with two blocks, compared with other packages: passes, seconds to a relative gap of 1e-9, ratios.
 
-The short version of the benchopt benchmark in two_block_glm/, on generated clicks. One thread each, in turns.
+This is a short version of the benchopt benchmark in two_block_glm/, on generated clicks. One thread each, in turns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KINDS: dict[str, Callable[[int], Model]] = {
 
 
 def passes(model: Model, best: float) -> tuple[int, int]:
-    """Products with X or its transpose until the true gap is there, and until it is proved."""
+    """Products with X or its transpose until the gap is reached, and until it is proved."""
     problem = minmin.problems.GLM(model.X, model.Y, model.labels, alpha_x=model.alpha_x, alpha_y=model.alpha_y)
     wanted = GAP * (model.value(make_start(problem)[0], make_start(problem)[1]) - best)
     true = minmin.minimize(problem, method="reduced-newton", tol=0, target_value=best + wanted)
@@ -53,12 +53,12 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=SHORT, choices=PEERS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--max-seconds", type=float, default=20.0, help="for all tolerances of one peer together")
+    parser.add_argument("--max-seconds", type=float, default=20.0, help="limit for all tolerances of one package")
     parser.add_argument("--picture", type=Path, default=Path("report-bench.png"))
     arguments = parser.parse_args()
     print_machine("scikit-learn", "liblinear-official", "cyanure", "glum", "skglm")
     print(f"one thread each; seconds to (f - f*)/(f(0) - f*) <= {GAP:g}, medians over {arguments.seeds} seed(s)\n")
-    print(f"| data | passes, true gap / proved | {' | '.join(arguments.peers)} |")
+    print(f"| data | passes, gap reached / proved | {' | '.join(arguments.peers)} |")
     print(f"|{'---|' * (len(arguments.peers) + 2)}")
     curves: dict[str, dict[str, Timing]] = {}
     for kind in arguments.kinds:
@@ -71,10 +71,10 @@ def main() -> None:
             for name in arguments.peers:
                 if PEERS[name].why_not(model.X.shape[1] + model.Y.shape[1]) is None:
                     timings[name].append(time_to_gap(PEERS[name], model, best, GAP, max_seconds=arguments.max_seconds))
-        curves[kind] = {name: found[0] for name, found in timings.items() if found}
+        curves[kind] = {name: of_peer[0] for name, of_peer in timings.items() if of_peer}
         print(f"| {kind} | {_range(counts)} | {' | '.join(_cells(timings, arguments.peers))} |", flush=True)
     draw(curves, arguments.picture)
-    print(f"\ngap against seconds, first seed: {arguments.picture}")
+    print(f"\na picture of the gap over seconds, for the first seed: {arguments.picture}")
 
 
 def _range(counts: list[tuple[int, int]]) -> str:
@@ -82,7 +82,7 @@ def _range(counts: list[tuple[int, int]]) -> str:
 
 
 def _cells(timings: dict[str, list[Timing]], peers: list[str]) -> list[str]:
-    """Seconds, and how many times as long as ours; > where a peer did not get there."""
+    """Seconds, and their ratio to minmin's; > if a package did not reach the gap."""
     cells = []
     ours = statistics.median(t.seconds for t in timings[OURS]) if timings.get(OURS) else None
     for name in peers:
@@ -101,9 +101,9 @@ def draw(curves: dict[str, dict[str, Timing]], path: Path) -> None:
 
     figure = Figure(figsize=(3.4 * len(curves) + 0.6, 4.2), layout="constrained")
     panels: Any = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
-    names = list(dict.fromkeys(name for found in curves.values() for name in found))
-    for axis, (kind, found) in zip(panels, curves.items(), strict=True):
-        for name, timing in found.items():
+    names = list(dict.fromkeys(name for timings in curves.values() for name in timings))
+    for axis, (kind, timings) in zip(panels, curves.items(), strict=True):
+        for name, timing in timings.items():
             seconds, gaps = zip(*timing.curve, strict=True)
             width = 2.4 if name == OURS else 1.4
             axis.plot(

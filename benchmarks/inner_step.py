@@ -1,6 +1,6 @@
-"""What an inner step costs beside an outer one, on a sparse GLM where X has 100 times the non-zeros of Y.
+"""The cost of an inner step relative to an outer step, on a sparse GLM where X has 100 times the non-zeros of Y.
 
-An outer step fixes a new x (X·x) and asks for ∇ₓf there (Xᵀ·r); an inner step asks for ∇ᵧf at a new y.
+An outer step fixes a new x (X·x) and computes ∇ₓf there (Xᵀ·r); an inner step computes ∇ᵧf at a new y.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A million rows: time beside the bare products, memory beside the data, and how time grows with the non-zeros.
+"""A million rows: time relative to the bare products, memory relative to the data, and how time grows with non-zeros.
 
-The run stops when a relative gap of 1e-6 is proved. The bare time is that of every product it made, with X, with Y, and
+A run stops when a relative gap of 1e-6 is proved. The bare time is that of all products of the run, with X, with Y, and
 for Hessians in y, by SciPy and NumPy on vectors of the same sizes.
 """
 
@@ -22,7 +22,7 @@ DENSE, DRAWS = 50, 20
 
 
 def clicks(n: int, seed: int) -> tuple[Any, Any, Any]:
-    """n rows of 20 draws from n columns, and 50 dense columns, in the memory that they need."""
+    """n rows with 20 draws each from n sparse columns, and 50 dense columns; uses little memory besides the data."""
     rng = np.random.default_rng(seed)
     ranks = np.exp(rng.random(n * DRAWS) * np.log(n))  # j with density about 1/j
     columns = np.minimum(ranks, n - 1).astype(np.int32)
@@ -36,7 +36,7 @@ def clicks(n: int, seed: int) -> tuple[Any, Any, Any]:
 
 
 def bare_seconds(X: Any, Y: Any, calls: dict[str, int]) -> float:
-    """What the products of a run take by themselves; half of the passes are with Xᵀ, or Yᵀ."""
+    """The seconds of the products of a run alone; half of the passes are with Xᵀ or Yᵀ."""
     rng = np.random.default_rng(0)
     v, r, u = rng.standard_normal(X.shape[1]), rng.standard_normal(X.shape[0]), rng.standard_normal(Y.shape[1])
     weights = rng.random(X.shape[0])
@@ -61,13 +61,13 @@ def bare_seconds(X: Any, Y: Any, calls: dict[str, int]) -> float:
     return calls["passes"] * sparse / 2 + calls["passes_y"] * dense / 2 + calls["hess_yy"] * seconds(gram)
 
 
-def forget_peak_memory() -> None:
-    """Making the data took more than solving does (Linux only)."""
+def reset_peak_memory() -> None:
+    """Reset the peak, since making the data takes more memory than solving (Linux only)."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_memory() -> int:
-    """The most bytes that this process has held since then, data and interpreter included."""
+    """The largest memory of this process since the reset, in bytes, including the data and the interpreter."""
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return 1024 * int(line.split()[1])
 
@@ -86,7 +86,7 @@ def main() -> None:
         data = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + Y.nbytes
         problem = minmin.problems.GLM(X, Y, labels, alpha_x=ALPHAS[0], alpha_y=ALPHAS[1])
         lowest = minmin.minimize(problem, method="reduced-newton", tol=1e-3).fun  # f(0) - f* up to 1e-3
-        forget_peak_memory()
+        reset_peak_memory()
         start = time.perf_counter()
         r = minmin.minimize(problem, method="reduced-newton", tol=1e-6 * (np.log(2.0) - lowest))
         seconds = time.perf_counter() - start
@@ -99,7 +99,7 @@ def main() -> None:
         ratios = f"{seconds / bare:.2f} | {peak / data:.2f}"
         print(f"| {n} | {X.nnz} | {r.calls['passes']} | {seconds:.2f} | {bare:.2f} | {ratios} |", flush=True)
     exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    print(f"\nseconds grow as the non-zeros to the power {exponent:.2f}")
+    print(f"\nseconds grow like the number of non-zeros to the power {exponent:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Calls of every method in the paper's settings, to the relative gap 1e-8, and what `auto` costs beside the best.
+"""Calls of all methods in the settings of arXiv:2212.14439, to the relative gap 1e-8, and the cost of `auto`.
 
-Quadratics: medians over instances; a1a: medians over the random methods' seeds.
+The paper is by Kovalev, Gasnikov and Malinovsky. The cost of `auto` is relative to the best method. For quadratics the
+calls are medians over random instances, for a1a over the seeds of the randomised methods.
 """
 
 from __future__ import annotations
@@ -71,10 +72,10 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=5)
     parser.add_argument("--method-seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--picture", help="also draw the costs 10·∇x + ∇y into this file")
+    parser.add_argument("--picture", help="draw the costs 10·∇x + ∇y into this file")
     arguments = parser.parse_args()
     print_machine()
-    print(f"| ∇x / ∇y | {' | '.join(METHODS)} | auto's cost to the best, c = 1, 10, 100 |")
+    print(f"| ∇x / ∇y | {' | '.join(METHODS)} | cost of auto / the best, for c = 1, 10, 100 |")
     print(f"|{'---|' * (len(METHODS) + 2)}")
     costs: dict[str, dict[str, float]] = {}
     for name, problems in settings(arguments.instances, arguments.first_seed).items():
@@ -82,20 +83,20 @@ def main() -> None:
             label: median_calls(problems, method, options, arguments.method_seeds)
             for label, (method, options) in METHODS.items()
         }
-        singles = [found for label, found in calls.items() if label != "auto"]
+        others = [in_x_and_y for label, in_x_and_y in calls.items() if label != "auto"]
         ratios = [
-            (c * calls["auto"][0] + calls["auto"][1]) / min(c * found[0] + found[1] for found in singles)
+            (c * calls["auto"][0] + calls["auto"][1]) / min(c * in_x + in_y for in_x, in_y in others)
             for c in (1.0, 10.0, 100.0)
         ]
-        costs[name] = {label: 10.0 * found[0] + found[1] for label, found in calls.items() if label != "auto"}
-        cells = " | ".join(f"{found[0]:.0f} / {found[1]:.0f}" for found in calls.values())
+        costs[name] = {label: 10.0 * in_x + in_y for label, (in_x, in_y) in calls.items() if label != "auto"}
+        cells = " | ".join(f"{in_x:.0f} / {in_y:.0f}" for in_x, in_y in calls.values())
         print(f"| {name} | {cells} | {', '.join(f'{r:.2f}' for r in ratios)} |", flush=True)
     if arguments.picture is not None:
         draw(costs, arguments.picture)
 
 
 def draw(costs: dict[str, dict[str, float]], path: str) -> None:
-    """A row a setting, a mark a method."""
+    """One row per setting, one marker per method."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4.2), layout="constrained")

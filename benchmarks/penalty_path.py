@@ -1,4 +1,4 @@
-"""A path of 20 pairs of penalties over one fold, against cold fits of the same pairs: passes, seconds, their ratios."""
+"""A path of 20 pairs of penalties on one fold, compared with cold fits of the same pairs: passes, seconds, ratios."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def main() -> None:
     with threadpool_limits(limits=1):
         for name in arguments.data:
             reason = real.missing(name)
-            print(f"| {name} | not here: {reason} |" if reason else measure(name, arguments.tol), flush=True)
+            print(f"| {name} | left out: {reason} |" if reason else measure(name, arguments.tol), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Calls of ∇ₓ on real data: reduced-lbfgs against scipy's L-BFGS-B on (x, y) jointly.
+"""Calls of ∇ₓ on real data: reduced-lbfgs compared with scipy's L-BFGS-B on (x, y) jointly.
 
-Scipy runs twice, raw and with columns scaled by 1/std. Every run ends at the relative gap 1e-8, (f - f*)/(f(0) - f*).
-The data lie beside the project: a9a (the last 23 columns are y), w8a (the last 50), and 7200 clicks of Criteo's (hashed
-categories are x, the 13 numeric columns y). Missing files are said and left out.
+Scipy runs twice, on the raw columns and on columns scaled by 1/std. Each run ends at the relative gap 1e-8,
+(f - f*)/(f(0) - f*). The data are read from ../shared/data: a9a (the last 23 columns are y), w8a (the last 50), and
+7200 clicks of Criteo (x has the hashed categories, y the 13 numeric columns). Missing files are reported and left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SETS = ("a9a", "w8a", "criteo")
 
 
 class Joint:
-    """The GLM as scipy sees it, with columns scaled; it counts, and stops at the target."""
+    """The GLM as one function of (x, y) with scaled columns, for scipy; counts calls and stops at the target."""
 
     def __init__(self, problem: minmin.problems.GLM, scale: np.ndarray[Any, Any], target: float):
         self.problem, self.scale, self.target, self.calls = problem, scale, target, 0

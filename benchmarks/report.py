@@ -1,4 +1,4 @@
-"""What every benchmark prints first, and how it measures."""
+"""Shared by the benchmarks: a description of the machine, and timing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 
 
 def print_machine(*others: str) -> None:
-    """The processor, and versions of ours and of whichever of the others are installed."""
+    """Print the processor and the versions of minmin, NumPy, SciPy and the given packages that are installed."""
     cpu = next(
         (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),
     )
-    found = {name: _version(name) for name in ("minmin", "numpy", "scipy", *others)}
-    packages = ", ".join(f"{name} {number}" for name, number in found.items() if number is not None)
+    versions = {name: _version(name) for name in ("minmin", "numpy", "scipy", *others)}
+    packages = ", ".join(f"{name} {number}" for name, number in versions.items() if number is not None)
     print(f"{cpu}, {platform.system()}, Python {platform.python_version()}, {packages}")
 
 
@@ -34,7 +34,7 @@ def _lines(path: str) -> list[str]:
 
 
 def interleaved_medians(*tasks: Callable[[], object], repeats: int = 15) -> list[float]:
-    """Median seconds of each task, run in turns so that the machine's moods hit all of them alike."""
+    """Median seconds of each task; the tasks take turns, so that other load on the machine affects all alike."""
     seconds: list[list[float]] = [[] for _ in tasks]
     for _ in range(repeats):
         for task, times in zip(tasks, seconds, strict=True):

@@ -1,6 +1,6 @@
-"""PyTorch: five shops share the linear features of a module and keep a head each; then a held-out look at every shop.
+"""PyTorch: five shops share one layer of a module and each keeps a private head; prints the held-out loss of each shop.
 
-The sum of two linear layers under the logistic loss is convex, so the run ends with a proof. Needs torch.
+The logistic loss of a sum of two linear layers is convex, so the run ends with a proved bound. Needs torch.
 """
 
 from __future__ import annotations
@@ -16,37 +16,39 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 import minmin
 from minmin.federated import Client, Layout, evaluate, run
 
-SHARED_COLUMNS, OWN_COLUMNS, PENALTY = 20, 3, 1e-2
+SHARED_COLUMNS, LOCAL_COLUMNS, PENALTY = 20, 3, 1e-2
 
 
 class Clicks(torch.nn.Module):
-    """Log-odds of a click: what means the same in every shop, plus what is the shop's own."""
+    """Log-odds of a click: a shared layer on the columns of all shops, plus a head on the local columns of the shop."""
 
     def __init__(self) -> None:
         super().__init__()
         self.features = torch.nn.Linear(SHARED_COLUMNS, 1, bias=False, dtype=torch.float64)
-        self.head = torch.nn.Linear(OWN_COLUMNS, 1, dtype=torch.float64)
+        self.head = torch.nn.Linear(LOCAL_COLUMNS, 1, dtype=torch.float64)
 
-    def forward(self, common: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-        return (self.features(common) + self.head(own)).squeeze(1)
+    def forward(self, shared: torch.Tensor, local: torch.Tensor) -> torch.Tensor:
+        return (self.features(shared) + self.head(local)).squeeze(1)
 
 
 class Shop:
-    """One shop's visitors; the last quarter of them is held out."""
+    """The visitors of one shop; the last quarter of them is held out."""
 
     def __init__(self, seed: int, visitors: int) -> None:
         rng = np.random.default_rng(seed)
-        common, own = rng.standard_normal((visitors, SHARED_COLUMNS)), rng.standard_normal((visitors, OWN_COLUMNS))
-        score = common @ np.linspace(1.0, -1.0, SHARED_COLUMNS) + own @ rng.standard_normal(OWN_COLUMNS) + seed - 2.0
+        shared, local = rng.standard_normal((visitors, SHARED_COLUMNS)), rng.standard_normal((visitors, LOCAL_COLUMNS))
+        effect_of_shared, effect_of_local = np.linspace(1.0, -1.0, SHARED_COLUMNS), rng.standard_normal(LOCAL_COLUMNS)
+        score = shared @ effect_of_shared + local @ effect_of_local + seed - 2.0
         clicked = (rng.random(visitors) < 1.0 / (1.0 + np.exp(-score))).astype(float)
-        rows = [torch.from_numpy(column) for column in (common, own, clicked)]
+        rows = [torch.from_numpy(column) for column in (shared, local, clicked)]
         self.module = Clicks()
         self.train = [column[: visitors * 3 // 4] for column in rows]
         self.held_out = [column[visitors * 3 // 4 :] for column in rows]
 
     def loss(self, parameters: Mapping[str, torch.Tensor], rows: list[torch.Tensor]) -> torch.Tensor:
-        common, own, clicked = rows
-        return binary_cross_entropy_with_logits(functional_call(self.module, dict(parameters), (common, own)), clicked)
+        shared, local, clicked = rows
+        scores = functional_call(self.module, dict(parameters), (shared, local))
+        return binary_cross_entropy_with_logits(scores, clicked)
 
     def value(self, model: Mapping[str, np.ndarray[Any, Any]]) -> float:
         return float(self._penalised(_tensors(model)))
@@ -63,9 +65,9 @@ class Shop:
         return self.loss(parameters, self.train) + PENALTY / 2 * sum((p * p).sum() for p in parameters.values())
 
     def constants(self) -> minmin.Constants:
-        """Of the logistic loss: curvature at most a quarter of that of the rows, and the penalty from below."""
-        common, own, _ = self.train
-        rows = torch.hstack([common, own, torch.ones(len(own), 1, dtype=torch.float64)])
+        """The curvature of the logistic loss is at most λ_max(AᵀA)/4n; the penalty bounds it from below."""
+        shared, local, _ = self.train
+        rows = torch.hstack([shared, local, torch.ones(len(local), 1, dtype=torch.float64)])
         smoothness = float(torch.linalg.matrix_norm(rows, ord=2) ** 2) / len(rows) / 4.0 + PENALTY
         return minmin.Constants(L_x=smoothness, L_y=smoothness, mu_x=PENALTY, mu_y=PENALTY)
 

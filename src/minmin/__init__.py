@@ -1,5 +1,6 @@
 """Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the optimum you are."""
 
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -8,7 +9,7 @@ from minmin.checking import Finding, Report, check
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem
-from minmin.core.vectors import Blocks
+from minmin.core.vectors import Parts
 from minmin.errors import (
     CheckpointError,
     ConstantsError,
@@ -27,7 +28,6 @@ from minmin.solve import minimize
 __version__ = "0.1.0"
 
 __all__ = [
-    "Blocks",
     "Bound",
     "CheckpointError",
     "Constants",
@@ -39,6 +39,7 @@ __all__ = [
     "MinMinError",
     "NoMinimumError",
     "NonFiniteError",
+    "Parts",
     "Problem",
     "Record",
     "Report",
@@ -55,10 +56,17 @@ __all__ = [
 ]
 
 _LOADED_WHEN_ASKED_FOR = ("estimators", "federated")
-"""They need more than the core does."""
+"""They need packages that the core does not."""
+
+_RENAMED = {"Blocks": "Parts"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LOADED_WHEN_ASKED_FOR:
         return import_module(f"minmin.{name}")
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        message = f"minmin.{name} is now called {new}; the old name will be removed in 0.3"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return globals()[new]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

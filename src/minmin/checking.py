@@ -1,4 +1,4 @@
-"""check(): does a problem do what it says?"""
+"""check(): tests whether a problem's gradients, slices, constants and Hessians are right."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minmin.core.problem import Evaluation, Problem
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.start import make_start
 from minmin.core.vectors import (
-    Blocks,
+    Parts,
     Vector,
     dot,
     first_array,
@@ -28,25 +28,28 @@ from minmin.errors import InputError, MinMinError
 from minmin.numerics.lanczos import ritz_values
 
 _LANCZOS_STEPS = 60
-"""Of the paper's coupled quadratics with an L that is 1 % too low, or a mu that is 10 % too high, 10 and 20 steps find
-6 out of 12, and 40 to 100 find all. A check takes 125 ms with 60, and 286 with 100."""
-_REST = 1e-6
-"""A new direction of Lanczos below this part of the largest Ritz value is what differences of gradients leave: their
-error is about eps^⅔, 4e-11 in double precision and 2e-5 in single, where the rounding error beside it decides."""
-_SAME = 1e3
-"""Answers to one question may differ by so many times eps of their size. Those of this library's problems differed by
-0.5 at most; a user's callables may add in another order each time."""
-_OFF, _MARGIN = 1e-3, 10.0
-"""Derivatives may be off from differences by the former part of their size, and so many times the error to expect. On
-120 right problems, in double and in single precision, slopes were off by at most 0.07 of that."""
-_MOST, _LEAST = 1.001, 0.999
-"""Curvatures that were seen may exceed constants by a thousandth, since differences are not exact; runs allow 1 %."""
-_LENGTHS = (1e-3, 1.0, 10.0)
-"""Of the segments along which convexity is checked, in units of the point's size: near, and far."""
-_NOISE = 8.0
-"""The error of a gradient in units of eps times its size: twice what :mod:`minmin.core.rounding` expects of a sum."""
-_NOT_ZERO = 1e-300
-"""Where f and all its slopes are zero nothing is tolerable; this only keeps 0/0 out."""
+"""On 12 coupled quadratics like those of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, with an L that is 1 % too
+low or a mu that is 10 % too high, 10 and 20 steps find 6 of these errors, and 40 to 100 find all. A check takes 125 ms
+with 60 steps, and 286 with 100."""
+_SHORTEST_DIRECTION = 1e-6
+"""A new direction of Lanczos shorter than this times the largest Ritz value is only the error of differences of
+gradients: about eps^⅔, which is 4e-11 in double precision. In single precision that is 2e-5, and the rounding error
+that is added to this decides."""
+_REPEAT_TOLERANCE = 1e3
+"""Two gradients at the same point may differ by this times eps times their size. Those of this library's problems
+differed by at most 0.5; a user's callables may add in another order each time."""
+_RELATIVE_ERROR, _ERROR_MARGIN = 1e-3, 10.0
+"""Derivatives may differ from finite differences by ``_RELATIVE_ERROR`` times their size plus ``_ERROR_MARGIN`` times
+the expected error of the differences. On 120 correct problems, in double and in single precision, slopes differed by at
+most 0.07 of that."""
+_MOST_OF_L, _LEAST_OF_MU = 1.001, 0.999
+"""Measured curvatures may violate the constants by a thousandth, since differences are not exact; runs allow 1 %."""
+_SEGMENT_LENGTHS = (1e-3, 1.0, 10.0)
+"""The lengths of the segments along which convexity is checked, in units of the point's size: short and long ones."""
+_NOISE_FACTOR = 8.0
+"""The error of a gradient in units of eps times its size: twice what :mod:`minmin.core.rounding` expects for a sum."""
+_LEAST_TOLERANCE = 1e-300
+"""The least tolerance, to avoid 0/0 if f and all its slopes are zero."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Finding:
         What was checked.
     ok : bool
     detail : str
-        What was seen, and by how much it is off.
+        What was measured, and by how much it is off.
     """
 
     name: str
@@ -74,7 +77,7 @@ class Report:
     Attributes
     ----------
     ok : bool
-        Nothing is wrong, as far as was checked.
+        Whether all checks passed.
     findings : tuple of Finding
     """
 
@@ -93,40 +96,43 @@ class Report:
 
 
 def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) -> Report:
-    """Check whether a problem's gradients, slices, constants and Hessians are what it says.
+    """Check whether a problem's gradients, slices, constants and Hessians are right.
 
-    Gradients are compared with differences of values, with steps that fit the dtype; constants with the curvature
-    along random segments and along those that look worst (Lanczos on differences of gradients).
+    Gradients are compared with finite differences of f, with steps that fit the dtype. Constants are compared with the
+    extreme curvatures that Lanczos finds from differences of gradients.
 
     Parameters
     ----------
     problem : Problem
     x0, y0 : arrays, optional
-        Around which point to check; zero where not given.
+        The point around which to check; zero by default.
     seed : int
-        Of the random points and directions.
+        The seed of the random points and directions.
 
     Returns
     -------
     Report
-        ``print(report)`` says what fails and by how much; ``report.ok`` whether nothing does.
+        ``print(report)`` shows what fails and by how much; ``report.ok`` is True if nothing fails.
     """
     if not isinstance(problem, Problem):
-        raise InputError(f"problem must be a minmin problem, got {type(problem).__name__}")
+        raise InputError(
+            f"problem must be a minmin problem, got {type(problem).__name__}; "
+            "wrap your own functions in minmin.problems.Function"
+        )
     x, y = make_start(problem, x0, y0)
-    probe = _Probe(problem.to_like(first_array(x)), _Point(x, y), np.random.default_rng(seed))
-    checks: dict[str, Callable[[], Iterator[Finding]]] = {
-        "determinism": probe.determinism,
-        "gradients": probe.gradients,
-        "slices": probe.slices,
-        "exchanged blocks": probe.exchanged_blocks,
-        "convexity": probe.convexity,
-        "constants": probe.constants,
-        "y-Hessian": probe.y_hessian,
-        "Hessian products": probe.hessian_products,
+    checks = _Checks(problem.to_like(first_array(x)), _Point(x, y), np.random.default_rng(seed))
+    by_name: dict[str, Callable[[], Iterator[Finding]]] = {
+        "determinism": checks.check_determinism,
+        "gradients": checks.check_gradients,
+        "slices": checks.check_slices,
+        "exchanged blocks": checks.check_swapped,
+        "convexity": checks.check_convexity,
+        "constants": checks.check_constants,
+        "y-Hessian": checks.check_y_hessian,
+        "Hessian products": checks.check_hessian_products,
     }
     findings: list[Finding] = []
-    for name, run in checks.items():
+    for name, run in by_name.items():
         try:
             findings.extend(run())
         except MinMinError as error:
@@ -138,13 +144,15 @@ class _Point(NamedTuple):
     x: Vector
     y: Vector
 
-    def moved(self, direction: _Point, t: float) -> _Point:
+    def move(self, direction: _Point, t: float) -> _Point:
+        """self + t·direction."""
         return _Point(self.x + t * direction.x, self.y + t * direction.y)
 
     def dot(self, other: _Point) -> float:
         return dot(self.x, other.x) + dot(self.y, other.y)
 
-    def scaled(self, x: float, y: float) -> _Point:
+    def scale(self, x: float, y: float) -> _Point:
+        """Each block times its own factor."""
         return _Point(x * self.x, y * self.y)
 
     @property
@@ -152,7 +160,7 @@ class _Point(NamedTuple):
         return float(np.hypot(norm(self.x), norm(self.y)))
 
 
-class _Probe:
+class _Checks:
     """The checks of one problem, around one point."""
 
     def __init__(self, problem: Problem, start: _Point, rng: np.random.Generator):
@@ -161,14 +169,14 @@ class _Probe:
         self.start = start
         self.eps = machine_eps(start.x)
         scale = 1.0 + start.size / math.sqrt(problem.d_x + problem.d_y)
-        self.points = [start, *(start.moved(self._random(start), scale) for _ in range(2))]
+        self.points = [start, *(start.move(self._random(start), scale) for _ in range(2))]
 
     def _random(self, prototype: _Point) -> _Point:
         return _Point(*(_random_like(block, self.rng) for block in prototype))
 
     def _unit(self, in_x: float = 1.0, in_y: float = 1.0) -> _Point:
-        direction = self._random(self.start).scaled(in_x, in_y)
-        return direction.scaled(*(2 * (1.0 / direction.size,)))
+        direction = self._random(self.start).scale(in_x, in_y)
+        return direction.scale(*(2 * (1.0 / direction.size,)))
 
     def _at(self, point: _Point) -> Evaluation:
         return self.problem.fix(point.x).at(point.y)
@@ -177,106 +185,109 @@ class _Probe:
         evaluation = self._at(point)
         return _Point(evaluation.grad_x, evaluation.grad_y)
 
-    def determinism(self) -> Iterator[Finding]:
+    def check_determinism(self) -> Iterator[Finding]:
         point = self.points[1]
         copies = [np.array(to_numpy(part)) for block in point for part in parts_of(block)]
         first = self._gradient(point)
-        kept = first.scaled(1.0, 1.0)
+        copy = first.scale(1.0, 1.0)
         again = self._gradient(point)
         self._gradient(self.points[2])
-        moved = again.moved(kept, -1.0).size
+        difference = again.move(copy, -1.0).size
         yield Finding(
-            "the same question twice",
-            moved <= _SAME * self.eps * kept.size,
-            f"gradients differ by {moved:.2g} of {kept.size:.2g}",
+            "the same gradients twice",
+            difference <= _REPEAT_TOLERANCE * self.eps * copy.size,
+            f"gradients at one point differ by {difference:.2g} of {copy.size:.2g}",
         )
-        changed = first.moved(kept, -1.0).size
+        changed = first.move(copy, -1.0).size
         yield Finding(
-            "answers are kept", changed == 0.0, f"an answer changed by {changed:.2g} when another was asked for"
+            "gradients stay unchanged", changed == 0.0, f"a gradient changed by {changed:.2g} when another was computed"
         )
         same = all(
             np.array_equal(a, to_numpy(part))
             for a, part in zip(copies, (p for block in point for p in parts_of(block)), strict=True)
         )
-        yield Finding("arguments are left alone", same, "x and y are as they were" if same else "x or y was modified")
+        yield Finding("arguments stay unchanged", same, "x and y are unchanged" if same else "x or y was modified")
 
-    def gradients(self) -> Iterator[Finding]:
+    def check_gradients(self) -> Iterator[Finding]:
         if not self.problem.has_value:
             yield Finding("gradients", True, "not compared: the problem has no values")
             return
         for name, in_x, in_y in (("∇ₓf", 1.0, 0.0), ("∇ᵧf", 0.0, 1.0)):
             worst = max(self._slope_error(point, self._unit(in_x, in_y)) for point in self.points for _ in range(3))
-            excess, told, seen = worst
+            excess, stated, measured = worst
             yield Finding(
                 f"{name} against differences",
                 excess <= 1.0,
-                f"a slope of {told:.6g} where differences of f give {seen:.6g}",
+                f"a slope of {stated:.6g}, and differences of f give {measured:.6g}",
             )
 
     def _slope_error(self, point: _Point, direction: _Point) -> tuple[float, float, float]:
-        """The slope's error in units of what is tolerable, the slope told, and that of differences."""
-        told = self._gradient(point).dot(direction)
+        """The slope's error in units of the tolerance, the slope by the gradient, and the slope by differences."""
+        stated = self._gradient(point).dot(direction)
         h = self.eps ** (1 / 3) * (1.0 + point.size)
-        values = {t: self._at(point.moved(direction, t * h)).value for t in (-2.0, -1.0, 1.0, 2.0)}
+        values = {t: self._at(point.move(direction, t * h)).value for t in (-2.0, -1.0, 1.0, 2.0)}
         near, far = (values[1.0] - values[-1.0]) / (2 * h), (values[2.0] - values[-2.0]) / (4 * h)
         rounding = self.eps * max(abs(v) for v in values.values()) / h
-        tolerable = _OFF * max(abs(told), abs(near)) + _MARGIN * (abs(near - far) + rounding)
-        return abs(told - near) / max(tolerable, _NOT_ZERO), told, near
+        tolerance = _RELATIVE_ERROR * max(abs(stated), abs(near)) + _ERROR_MARGIN * (abs(near - far) + rounding)
+        return abs(stated - near) / max(tolerance, _LEAST_TOLERANCE), stated, near
 
-    def slices(self) -> Iterator[Finding]:
+    def check_slices(self) -> Iterator[Finding]:
         first, second, third = self.points
         slice_ = self.problem.fix(second.x)
         for other in (first, third):
-            used, fresh = slice_.at(other.y), self.problem.fix(second.x).at(other.y)
-            gap = norm(used.grad_x - fresh.grad_x) + norm(used.grad_y - fresh.grad_y)
+            reused, fresh = slice_.at(other.y), self.problem.fix(second.x).at(other.y)
+            gap = norm(reused.grad_x - fresh.grad_x) + norm(reused.grad_y - fresh.grad_y)
             size = norm(fresh.grad_x) + norm(fresh.grad_y)
-            ok = gap <= _SAME * self.eps * size
-            yield Finding("a slice used again", ok, f"its gradients are off by {gap:.2g} of {size:.2g}")
+            ok = gap <= _REPEAT_TOLERANCE * self.eps * size
+            yield Finding("a reused slice", ok, f"its gradients are off by {gap:.2g} of {size:.2g}")
 
-    def exchanged_blocks(self) -> Iterator[Finding]:
+    def check_swapped(self) -> Iterator[Finding]:
         point = self.points[1]
         here, there = self._at(point), self.problem.swapped().fix(point.y).at(point.x)
         gap = norm(here.grad_x - there.grad_y) + norm(here.grad_y - there.grad_x)
         size = norm(here.grad_x) + norm(here.grad_y)
-        ok = gap <= _SAME * self.eps * size
+        ok = gap <= _REPEAT_TOLERANCE * self.eps * size
         yield Finding("swapped()", ok, f"its gradients are off by {gap:.2g} of {size:.2g}")
 
-    def convexity(self) -> Iterator[Finding]:
+    def check_convexity(self) -> Iterator[Finding]:
         _, least = self._extreme_curvatures(1.0, 1.0)
         for point in self.points:
-            for length in _LENGTHS:
+            for length in _SEGMENT_LENGTHS:
                 curvature, error = self._secant(point, self._unit(), length * (1.0 + point.size))
                 least = min(least, curvature + error)
-        yield Finding("convexity", least >= 0.0, f"the least curvature seen is {least:.3g}")
+        yield Finding("convexity", least >= 0.0, f"the least curvature measured is {least:.3g}")
 
     def _secant(self, point: _Point, direction: _Point, length: float) -> tuple[float, float]:
-        """Curvature along a segment of this length, and its rounding error; the direction has length one."""
-        a, b = (self._gradient(point.moved(direction, t * length)) for t in (-0.5, 0.5))
-        return b.moved(a, -1.0).dot(direction) / length, self._noise(a, b) / length
+        """The curvature along a segment of this length, and its rounding error; the direction has length one."""
+        a, b = (self._gradient(point.move(direction, t * length)) for t in (-0.5, 0.5))
+        return b.move(a, -1.0).dot(direction) / length, self._noise(a, b) / length
 
-    def constants(self) -> Iterator[Finding]:
+    def check_constants(self) -> Iterator[Finding]:
         c = self.problem.constants
         if c is None:
             yield Finding("constants", True, "none stated")
             return
         for block, L, mu, in_x, in_y in (("x", c.L_x, c.mu_x, 1.0, 0.0), ("y", c.L_y, c.mu_y, 0.0, 1.0)):
             most, least = self._extreme_curvatures(in_x, in_y)
-            yield Finding(f"L_{block}", most <= _MOST * L, f"{L:.6g} is stated, {most:.6g} was seen in {block} alone")
+            yield Finding(f"L_{block}", most <= _MOST_OF_L * L, f"stated {L:.6g}, measured {most:.6g} in {block} alone")
             yield Finding(
-                f"mu_{block}", least >= _LEAST * mu, f"{mu:.6g} is stated, {least:.6g} was seen in {block} alone"
+                f"mu_{block}",
+                least >= _LEAST_OF_MU * mu,
+                f"stated {mu:.6g}, measured {least:.6g} in {block} alone",
             )
         if np.isfinite([c.L_x, c.L_y]).all():
             most, _ = self._extreme_curvatures(c.L_x**-0.5, c.L_y**-0.5)
-            yield Finding("L_x and L_y together", most <= _MOST, f"the curvature seen is {most:.6g} of what they allow")
+            ok = most <= _MOST_OF_L
+            yield Finding("L_x and L_y together", ok, f"the largest curvature is {most:.6g} of what they allow")
         if c.mu_x > 0.0 and c.mu_y > 0.0:
             _, least = self._extreme_curvatures(c.mu_x**-0.5, c.mu_y**-0.5)
-            ok = least >= _LEAST
-            yield Finding("mu_x and mu_y together", ok, f"the curvature seen is {least:.6g} of what they promise")
+            ok = least >= _LEAST_OF_MU
+            yield Finding("mu_x and mu_y together", ok, f"the least curvature is {least:.6g} of what they promise")
 
     def _extreme_curvatures(self, in_x: float, in_y: float) -> tuple[float, float]:
-        """The largest and the least curvature seen of f with the blocks scaled, by Lanczos at every point.
+        """The largest and the least curvature of f with scaled blocks, by Lanczos at every point.
 
-        What rounding may have added is taken off again.
+        Both are corrected by the rounding error, so that rounding alone never violates the constants.
         """
         most, least = -np.inf, np.inf
         for point in self.points:
@@ -291,14 +302,17 @@ class _Probe:
 
         def apply(v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             nonlocal error
-            image, noise = self._hessian_times(point, self._unpack(v).scaled(in_x, in_y), h)
+            image, noise = self._hessian_times(point, self._unpack(v).scale(in_x, in_y), h)
             error = max(error, noise * max(in_x, in_y))
-            return self._pack(image.scaled(in_x, in_y))
+            return self._pack(image.scale(in_x, in_y))
 
         start = self._pack(self._unit(float(in_x > 0), float(in_y > 0)))
         steps = min(_LANCZOS_STEPS, (self.problem.d_x if in_x else 0) + (self.problem.d_y if in_y else 0))
-        ritz = ritz_values(apply, start, steps, smallest_rest=lambda scale: _REST * scale + error, orthogonalize=True)
-        return ritz, error
+
+        def shortest_direction(scale: float) -> float:
+            return _SHORTEST_DIRECTION * scale + error
+
+        return ritz_values(apply, start, steps, shortest_direction=shortest_direction, orthogonalize=True), error
 
     def _pack(self, point: _Point) -> np.ndarray[Any, Any]:
         """A point as one NumPy vector with the same inner products."""
@@ -314,37 +328,37 @@ class _Probe:
 
     def _hessian_times(self, point: _Point, direction: _Point, h: float) -> tuple[_Point, float]:
         """The Hessian times a direction by differences of gradients, and the rounding error in it."""
-        a, b = self._gradient(point.moved(direction, -h)), self._gradient(point.moved(direction, h))
-        return b.moved(a, -1.0).scaled(*(2 * (0.5 / h,))), self._noise(a, b) / (2.0 * h)
+        a, b = self._gradient(point.move(direction, -h)), self._gradient(point.move(direction, h))
+        return b.move(a, -1.0).scale(*(2 * (0.5 / h,))), self._noise(a, b) / (2.0 * h)
 
     def _noise(self, a: _Point, b: _Point) -> float:
-        """Rounding error to expect in the difference of two gradients."""
-        known = sum(self.problem.gradient_noise(self._at(self.points[1])))
-        return _NOISE * self.eps * (a.size + b.size) + 2.0 * known
+        """The expected rounding error in the difference of two gradients."""
+        stated = sum(self.problem.gradient_noise(self._at(self.points[1])))
+        return _NOISE_FACTOR * self.eps * (a.size + b.size) + 2.0 * stated
 
-    def y_hessian(self) -> Iterator[Finding]:
-        if not isinstance(self.problem, SecondOrderProblem) or isinstance(self.start.y, Blocks):
+    def check_y_hessian(self) -> Iterator[Finding]:
+        if not isinstance(self.problem, SecondOrderProblem) or isinstance(self.start.y, Parts):
             return
         point, direction = self.points[1], self._unit(0.0, 1.0)
-        told = self.problem.evaluate(*point).hess_yy() @ direction.y
-        seen, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
-        gap = norm(told - seen.y)
-        ok = gap <= _OFF * norm(told) + _MARGIN * error
-        yield Finding("y-Hessian against differences", ok, f"off by {gap:.2g} of {norm(told):.2g}")
+        stated = self.problem.evaluate(*point).hess_yy() @ direction.y
+        measured, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
+        gap = norm(stated - measured.y)
+        ok = gap <= _RELATIVE_ERROR * norm(stated) + _ERROR_MARGIN * error
+        yield Finding("y-Hessian against differences", ok, f"off by {gap:.2g} of {norm(stated):.2g}")
 
-    def hessian_products(self) -> Iterator[Finding]:
+    def check_hessian_products(self) -> Iterator[Finding]:
         if not isinstance(self.problem, SecondOrderProblem):
             return
         point, direction = self.points[1], self._unit(1.0, 1.0)
         here = self.problem.evaluate(*point)
-        told = here.hess_product(here.slice.along(direction.x), direction.y)
-        seen, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
-        gap = norm(told - seen.x)
-        ok = gap <= _OFF * norm(told) + _MARGIN * error
-        yield Finding("Hessian products against differences", ok, f"off by {gap:.2g} of {norm(told):.2g}")
+        stated = here.hess_product(here.slice.along(direction.x), direction.y)
+        measured, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
+        gap = norm(stated - measured.x)
+        ok = gap <= _RELATIVE_ERROR * norm(stated) + _ERROR_MARGIN * error
+        yield Finding("Hessian products against differences", ok, f"off by {gap:.2g} of {norm(stated):.2g}")
 
 
 def _random_like(vector: Vector, rng: np.random.Generator) -> Vector:
-    if isinstance(vector, Blocks):
+    if isinstance(vector, Parts):
         return vector.map(lambda part: _random_like(part, rng))
     return to_like(rng.standard_normal(vector.shape[0]), vector)

@@ -1,10 +1,13 @@
-"""The errors a user can meet; each says what was wrong, where, and what to do."""
+"""The errors that users can get. Each message says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 from typing import Any
+
+GRADIENT_MAY_BE_WRONG = "a gradient may be wrong: check the gradients with minmin.check(problem)"
+"""The end of a message about a run that a wrong gradient may have ended."""
 
 
 class MinMinError(Exception):
@@ -13,7 +16,7 @@ class MinMinError(Exception):
     Attributes
     ----------
     result : minmin.Result or None
-        Where the error ended a run half-way: the last finite answer of that run.
+        If the error ended a run: the last finite result of that run.
     """
 
     result: Any = None
@@ -28,7 +31,7 @@ class UnsupportedError(MinMinError, ValueError):
 
 
 class NonFiniteError(MinMinError, ArithmeticError):
-    """The problem answered NaN or infinity during a run."""
+    """f or a gradient was NaN or infinite during a run."""
 
 
 class ConstantsError(MinMinError, ArithmeticError):
@@ -36,7 +39,7 @@ class ConstantsError(MinMinError, ArithmeticError):
 
 
 class NoMinimumError(MinMinError, ArithmeticError):
-    """f has no minimum: along some direction it never stops falling."""
+    """f has no minimum: along some direction it keeps falling."""
 
 
 class CheckpointError(MinMinError, ValueError):
@@ -44,32 +47,44 @@ class CheckpointError(MinMinError, ValueError):
 
 
 class UserCodeError(MinMinError):
-    """A callable of the user's raised; the cause is chained, as ``__cause__``."""
+    """A user's callable raised an exception, which is the ``__cause__`` of this one."""
+
+
+def show(value: Any) -> str:
+    """A user's value in a message; NumPy's numbers and text look like Python's."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(show, value))}]"
+    return repr(value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value)
 
 
 def as_number(value: Any, name: str) -> float:
-    """A number that a user gave, or an error: neither text nor truth values nor arrays are numbers."""
+    """A number that a user gave; text, booleans and arrays are errors."""
     if isinstance(value, str | bytes | bool) or getattr(value, "ndim", 0) != 0:
-        raise InputError(f"{name} must be a number, got {value!r}")
+        raise InputError(f"{name} must be a number, got {show(value)}")
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
+        raise InputError(f"{name} must be a number, got {show(value)}") from None
 
 
 def as_count(value: Any, name: str) -> int:
-    """A whole number >= 0 that a user gave, or an error."""
+    """A whole number >= 0 that a user gave; anything else is an error."""
     whole = hasattr(value, "__index__") and not isinstance(value, bool) and getattr(value, "ndim", 0) == 0
     if not whole or int(value) < 0:
-        raise InputError(f"{name} = {value!r} must be a whole number >= 0")
+        raise InputError(f"{name} = {show(value)} must be a whole number >= 0")
     return int(value)
 
 
 def near_names(name: object, known: Iterable[str]) -> str:
-    """Say which known names are near to an unknown one, for an error message."""
+    """A hint for an error message: the known names that are similar to an unknown one."""
     choices = sorted(known)
     lowered = {choice.lower(): choice for choice in choices}
     near = [lowered[n] for n in difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.5)]
     hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
     listed = choices if len(choices) <= 20 else [*choices[:20], f"and {len(choices) - 20} more"]
     return f"{hint}Known: {', '.join(listed) if listed else 'none'}."
+
+
+def needs_extra(what: str, package: str, extra: str) -> str:
+    """An error message that says how to install a missing package. Double quotes work in every shell."""
+    return f'{what} needs {package}; in the clone of minmin: pip install ".[{extra}]"'

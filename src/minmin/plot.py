@@ -1,4 +1,4 @@
-"""The picture of one run; needs the plotting extra."""
+"""The plot of one run; needs matplotlib."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minmin.errors import UnsupportedError
+from minmin.errors import UnsupportedError, needs_extra
 
 if TYPE_CHECKING:
     from minmin.result import Result
@@ -15,11 +15,11 @@ _AXES = {"grad_x": "calls of $\\nabla_x f$", "grad_y": "calls of $\\nabla_y f$",
 
 
 def plot_result(result: Result) -> Any:
-    """Gap bound, and f above the best value seen, against calls of each gradient and seconds."""
+    """Plot the gap bound, and f minus its lowest value, against calls of each gradient and seconds."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise UnsupportedError("r.plot() needs matplotlib: pip install 'minmin[plot]'") from error
+        raise UnsupportedError(needs_extra("r.plot()", "matplotlib", "plot")) from error
     history = result.history
     figure = Figure(figsize=(9.5, 3.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)

@@ -1,4 +1,4 @@
-"""What a run hands back: the answer, how it ended, what it cost, and its history."""
+"""What a run returns: the point it found, how it ended, what it cost, and its history."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from minmin.core.bound import Bound
 from minmin.core.vectors import Vector
-from minmin.errors import UnsupportedError
+from minmin.errors import UnsupportedError, needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -26,13 +26,13 @@ class Record(NamedTuple):
     grad_x, grad_y : int
         Calls of each gradient so far.
     value : float
-        f(x, y); NaN where the problem has no values.
+        f(x, y); NaN if the problem has no values.
     bound : Bound
         How far f(x, y) is above its minimum; ``gap_bound`` is its value.
     seconds : float
-        Time spent so far, values for the history not counted.
+        Time spent so far, without the time for values of the history.
     x, y : vectors
-        The point; given to callbacks, not kept in the history.
+        The point; callbacks get it, the history does not keep it.
     """
 
     grad_x: int
@@ -60,8 +60,8 @@ _COLUMNS = ("grad_x", "grad_y", "value", "gap_bound", "seconds")
 class History:
     """The records of a run as columns: ``grad_x``, ``grad_y``, ``value``, ``gap_bound``, ``seconds``.
 
-    ``history.value`` and ``history["value"]`` are NumPy arrays. The first 200 iterations are all there, then
-    about one record for every 1 % more of them, so that a history stays short however long a run lasts.
+    ``history.value`` and ``history["value"]`` are NumPy arrays. The history has every one of the first 200 iterations,
+    then about one record for every 1 % more iterations, so it stays short even for a long run.
     """
 
     def __init__(self, extra: Iterable[str] = ()) -> None:
@@ -80,7 +80,7 @@ class History:
         self._rows = list(rows)
 
     def finish(self, record: Record, extra: Iterable[Any] = ()) -> None:
-        """Make this the last record, unless the last one says the same but for the time."""
+        """Append the last record, unless it differs from the previous one only in time."""
         if not self._rows or self._rows[-1][:4] != record.row[:4]:
             self.append(record, extra)
 
@@ -103,11 +103,11 @@ class History:
         return f"History of {len(self)} records: {', '.join(self.columns)}"
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The columns as a data frame (needs pandas); one that has several numbers per record becomes several."""
+        """The columns as a data frame (needs pandas); a column with several numbers per record becomes several."""
         try:
             import pandas
         except ImportError as error:
-            raise UnsupportedError("to_pandas() needs pandas: pip install 'minmin[pandas]'") from error
+            raise UnsupportedError(needs_extra("to_pandas()", "pandas", "pandas")) from error
         flat: dict[str, np.ndarray[Any, Any]] = {}
         for column in self.columns:
             values = self[column]
@@ -123,18 +123,19 @@ class Result:
     Attributes
     ----------
     x, y : arrays
-        The answer; y has one array per term where the problem is a :class:`minmin.Sum`.
+        The point that was found; y is a :class:`minmin.Parts`, one array per term, if the problem is a
+        :class:`minmin.Sum`.
     fun : float
         f(x, y).
     bound : Bound
-        How far f(x, y) is above its minimum, and what that rests on.
+        How far f(x, y) is above its minimum, and what that is based on.
     gap_bound : float
         The bound's value: f(x, y) - f* is at most this.
     certified : bool
-        The bound is proved by the data, or the constants behind it were given or proved, not estimated: it is a
-        proof, if what was given holds.
+        Whether the bound is proved: by the data, or by constants that were given or proved, not estimated. A proof by
+        given constants is right if the constants are.
     success : bool
-        The run ended as ``converged``.
+        Whether the run ended as ``converged``.
     status : {"converged", "budget", "stalled", "interrupted"}
     message : str
         What ended the run, in words.
@@ -142,13 +143,22 @@ class Result:
     nit : int
         Outer iterations.
     seconds : float
-        Time of the run; values for the history not counted.
+        Time of the run, without the time for values of the history.
     calls : dict
-        How often each oracle was asked: "grad_x", "grad_y", "value" (by the method), "hess_yy", "hess_product"; for a
-        GLM "passes", the products with X or Xᵀ (or X∘X, for a diagonal), and "passes_y", those with Y or Yᵀ.
-        "row_norms", "row_norms_y" and "row_norms_over_penalty" stand for products that bounds need once per run; the
-        passes that they take are counted too. "monitor" counts the values computed for the history, target, callback
-        and progress alone.
+        What the run computed, by kind; a kind that never occurred may be missing.
+
+        - "grad_x", "grad_y", "value": gradients and values for the method. In a :class:`minmin.Sum` every term's ∇ᵧ
+          counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round.
+        - "hess_yy", "hess_xx": y-Hessians, and x-Hessians where the blocks are exchanged. "hess_product": products
+          with the whole Hessian.
+        - "passes", "passes_y": for linear models, products of X or Xᵀ (or X∘X, for a diagonal) with a vector, and of Y
+          or Yᵀ, but for those in Hessians.
+        - Of these passes, some are for what is computed once and then reused: "constants_passes" and
+          "constants_passes_y" for the constants, where a Gram matrix takes one per column; "row_norms", "row_norms_y",
+          "row_norms_over_penalty" and "row_norms_over_penalty_y" for bounds. Every run that needs them counts them
+          once, also where an earlier run on the same problem has computed them, and not again when it is resumed. In a
+          federation what clients compute before the first round is not counted.
+        - "monitor": values computed for the history, target, callback and progress alone.
     history : History
     """
 
@@ -165,7 +175,7 @@ class Result:
     history: History = field(repr=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Results that were saved before there was a ``bound`` had its value and whether it was proved."""
+        """Also read results that were saved before ``bound`` existed, with ``gap_bound`` and ``certified``."""
         if "bound" not in state:
             value, certified = state.pop("gap_bound"), state.pop("certified")
             state["bound"] = Bound(value, basis="constants" if certified else "estimate")
@@ -193,7 +203,7 @@ class Result:
         )
 
     def plot(self) -> Any:
-        """Draw the gap bound against calls of either gradient and seconds (needs matplotlib).
+        """Plot the gap bound against calls of each gradient and seconds (needs matplotlib).
 
         Returns
         -------

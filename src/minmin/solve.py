@@ -1,4 +1,4 @@
-"""minimize(): what a user calls."""
+"""minimize(), the function that users call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from minmin.core.problem import Problem
 from minmin.core.start import make_start
 from minmin.core.vectors import first_array
-from minmin.errors import InputError, UnsupportedError
+from minmin.errors import InputError, UnsupportedError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
@@ -42,46 +42,78 @@ def minimize(
     problem : Problem
         One of :mod:`minmin.problems`, a :class:`minmin.Sum` of them, or your own :class:`minmin.Problem`.
     x0, y0 : arrays, optional
-        The start, zero where not given. Its array library, dtype and device are kept; it is not modified.
+        The start; zero by default. The run uses its array library, dtype and device, and does not modify it.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
         "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling". See :class:`minmin.methods.ReducedNewton`,
         :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
         :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`, or your own :class:`minmin.Method`.
     tol : float
-        Stop as ``converged`` when f(x, y) - f* <= tol is proved for the answer; absolute, in units of f. 0
-        switches this off.
+        Stop as ``converged`` when the bound on f(x, y) - f* is at most tol. It is absolute, in units of f; 0 switches
+        it off. If the problem's constants are unknown and its data prove no bound, the bound is an estimate from the
+        curvature that the run has seen, and ``r.certified`` is False.
     target_value : float, optional
         Stop as ``converged`` when f(x, y) is at or below it.
     max_grad_x, max_grad_y : int, optional
-        Budgets of gradient calls, never exceeded; the run then ends as ``budget``. Hessian products are none.
+        Budgets of gradient calls, never exceeded; the run then ends as ``budget``. Hessian products do not count.
     max_seconds : float, optional
-        Budget of time. Values of f that only the history needs are computed outside the clock; where they are
-        expensive, give the problem no values.
+        Budget of time. The time for values of f that only the history needs does not count; if they are expensive, give
+        the problem no values.
     seed : int, optional
-        For methods that draw random numbers, 0 where not given; the others take no notice of it.
+        For methods that draw random numbers, 0 by default; other methods ignore it.
     callback : callable, optional
         ``callback(record)`` is called after every iteration with a :class:`minmin.Record`; returning True ends
         the run as ``interrupted``.
     progress : bool
-        Show one line on standard error while running.
+        Whether to show one line on standard error during the run.
     checkpoint : path, optional
-        A file that is written now and then and at every end, and kept. A later run with the same problem, method
-        and start resumes from it, under whatever stops it is given; budgets count from the very start.
+        A file that is written during the run and at its end, and kept. A later run with the same problem, method and
+        start resumes from it. That run may have other stopping criteria; its budgets include what was spent before.
     **options
-        Go to the method: ``inner`` and ``outer`` for "reduced-lbfgs" and "bam", ``rescale`` for "nag", ``rescale``
-        and ``certify_every`` for "acdm" and "lincoupling"; ``cost_ratio``, what ∇ₓf costs in units of ∇ᵧf, for "auto".
+        Options of a method that is given by name, with their defaults.
+
+        "auto":
+
+        - ``cost_ratio=1.0``: the cost of ∇ₓf in units of ∇ᵧf. Below 1, y is the outer block.
+        - Any option of "reduced-lbfgs", which it then takes.
+
+        "reduced-newton":
+
+        - ``first_y_steps=3``: the most Newton steps in y alone before the first one in x.
+        - ``loosest=0.2``: the largest relative residual at which conjugate gradients may stop.
+        - ``forcing_power=0.5``: how fast that residual falls with the gradient, from 0 to 1.
+        - ``most_cg_steps=1000``: the most steps of conjugate gradients in one Newton step.
+
+        "reduced-lbfgs":
+
+        - ``inner="auto"``: the solver in y, also "lbfgs", "newton" or "nag". "auto" is "newton" for a
+          :class:`minmin.Sum` or a federation whose terms have y-Hessians, else "lbfgs".
+        - ``outer="x"``: the block whose gradient is expensive, also "y".
+        - ``inner_tolerance_ratio=None``: how inexactly y is solved, as a fraction of the gain of the next step in x.
+          None is 0.001 for a Sum or a federation, else 0.05.
+        - ``stateless=False``: whether y starts from zero at every x.
+
+        "bam":
+
+        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg".
+        - ``outer="x"``: the block that is moved once per iteration, also "y" or "auto".
+
+        "nag", "acdm", "lincoupling":
+
+        - ``rescale=False``: whether to rescale y, so that both blocks have the same strong convexity.
+        - ``certify_every=None``: not for "nag"; the number of iterations between two bounds, 0 for none. None is the
+          number within which the gap falls by a factor e in theory.
 
     Returns
     -------
     Result
-        On Ctrl-C, too: the best answer so far, as ``interrupted``.
+        Also on Ctrl-C: the best point so far, as ``interrupted``.
 
     Raises
     ------
     MinMinError
-        For whatever is wrong with the input, before any work where possible; one that ends a run half-way
-        carries the last finite answer as ``.result``.
+        If something is wrong with the input, before any work if possible. An error during a run has the last finite
+        result as ``.result``.
     """
     clock = Clock()
     if not isinstance(problem, Problem):
@@ -90,12 +122,12 @@ def minimize(
             "wrap your own functions in minmin.problems.Function"
         )
     if isinstance(x0, str):
-        raise InputError(f"x0 is the text {x0!r}; a method is given by keyword: method={x0!r}")
+        raise InputError(f"x0 is the text {x0!r}; give a method by keyword: method={x0!r}")
     criteria = StoppingCriteria(tol, target_value, max_grad_x, max_grad_y, max_seconds)
     if callback is not None and not callable(callback):
-        raise InputError(f"callback must be callable as callback(record), got {callback!r}")
+        raise InputError(f"callback must be callable as callback(record), got {show(callback)}")
     if target_value is not None and not problem.has_value:
-        raise UnsupportedError("target_value needs values of f, which this problem does not have")
+        raise UnsupportedError("target_value needs values of f, which this problem does not have; give tol or a budget")
     x, y = make_start(problem, x0, y0)
     problem = problem.to_like(first_array(x))
     built, why = build(method, problem, options, seed)

@@ -1,8 +1,11 @@
 """Checkpoint files: atomic, whole or refused, and never lost."""
 
 import errno
+import io
+import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import textwrap
@@ -12,7 +15,9 @@ import numpy as np
 import pytest
 
 import minmin
+from minmin.files import write_atomically
 from minmin.loop import checkpoint as module
+from minmin.loop import codec
 from minmin.problems import Quadratic
 from reference import as_function
 
@@ -82,6 +87,17 @@ def test_an_older_format(tmp_path, head):
     refused(file, "older format, from an earlier minmin, and cannot be resumed; it was left as it is")
 
 
+def test_the_parts_of_a_sum_keep_their_key_on_disk():
+    """Checkpoints written while the class was called Blocks say "blocks"."""
+    parts = minmin.Parts([np.ones(2), np.zeros(1)], [0.5, 2.0])
+    archive = codec.encode(parts, {})
+    with np.load(io.BytesIO(archive)) as stored:
+        assert list(json.loads(stored["manifest"].tobytes())["tree"]) == ["blocks", "weights"]
+    again = codec.decode(archive, (), None)
+    assert [part.tolist() for part in again] == [[1.0, 1.0], [0.0]]
+    assert list(again.weights) == [0.5, 2.0]
+
+
 def test_another_run(tmp_path):
     file = tmp_path / "c"
     begin(file)
@@ -127,6 +143,42 @@ def test_a_full_disk_costs_neither_the_old_file_nor_the_answer(tmp_path, monkeyp
     assert caught.value.result.nit == 30
     assert file.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_new_file_is_durable_in_its_folder_too(tmp_path, monkeypatch):
+    synced, sync = [], os.fsync
+
+    def note(descriptor):
+        synced.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    write_atomically(tmp_path / "c", b"content")
+    assert synced == ["file", "folder"]
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.ENOTSUP])
+def test_file_systems_that_sync_no_folders(tmp_path, monkeypatch, error):
+    fail_to_sync_folders(monkeypatch, error)
+    write_atomically(tmp_path / "c", b"content")
+    assert (tmp_path / "c").read_bytes() == b"content"
+
+
+def test_a_disk_that_fails_to_sync_a_folder_is_told(tmp_path, monkeypatch):
+    fail_to_sync_folders(monkeypatch, errno.EIO)
+    with pytest.raises(OSError, match=f"{os.strerror(errno.EIO)}.*{tmp_path / 'c'}"):
+        write_atomically(tmp_path / "c", b"content")
+
+
+def fail_to_sync_folders(monkeypatch, error):
+    sync = os.fsync
+
+    def fail(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(error, os.strerror(error))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail)
 
 
 def test_reading_runs_no_code(tmp_path, monkeypatch):

@@ -114,20 +114,20 @@ def test_held_out_losses_by_client(call, svm):
     assert len(losses) == 3
     assert all(0.2 < loss < 0.8 for loss in losses)  # better than a coin's, or little worse, and not the training loss
     code, out, _ = call(*arguments, "--alpha-x", 0.01, "--alpha-y", 1e-3)
-    assert f"held_out_loss by client: {losses[0]:.4g}" in out
+    assert f"held_out_loss per client: {losses[0]:.4g}" in out
 
 
 def test_held_out_rows_that_are_too_few(call, svm):
     code, _, err = call("federated", "simulate", svm, "--clients", 1000, "--x-columns", "1-100", "--held-out", 0.1)
     assert code == 2
-    assert "--held-out 0.1: leaves 0 of the 2 rows" in err
+    assert "--held-out 0.1: 0 of the 2 rows of a client would be held out" in err
 
 
 def test_more_clients_than_rows(call, csv):
     arguments = ["federated", "simulate", csv, "--target", "clicked", "--y-columns", "age", "--clients", 201]
     code, _, err = call(*arguments)
     assert code == 2
-    assert "the file has 200 rows" in err
+    assert "the file has only 200 rows" in err
 
 
 def test_quiet_is_quiet(call, svm):
@@ -184,13 +184,14 @@ WRONG = [
     (["solve", "{latin_csv}", "--target", "t"], "cannot read"),
     (["solve", "{wide_svm}"], "columns are not supported"),
     (["solve", "{long_svm}"], "larger than any column"),
-    (["solve", "{csv}", "--target", "clicked", "--save", "{csv}"], "no .npz archive"),
+    (["solve", "{csv}", "--target", "clicked", "--save", "{csv}"], "not a .npz archive"),
     (["solve"], "Missing argument"),
     (["sovle"], "No such command"),
     (["reproduce", "quadratics"], "quadratics"),
     (["reproduce", "--seeds", "0"], "0"),
+    (["reproduce", "federated", "--a9a", "none.svm", "--out", "{dir}/new"], "File 'none.svm' does not exist"),
     (["reproduce", "--tol", "3", "--out", "{dir}/new"], "relative gap"),
-    (["reproduce", "--out", "{full_dir}"], "holds something else"),
+    (["reproduce", "--out", "{full_dir}"], "contains other files than a report"),
 ]
 
 
@@ -314,7 +315,7 @@ def test_missing_extra_is_named():
     program = "import sys; sys.modules['click'] = None; from minmin.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert "pip install 'minmin[cli]'" in done.stderr
+    assert 'needs click; in the clone of minmin: pip install ".[cli]"' in done.stderr
 
 
 def test_real_data_in_seconds_with_a_certificate(call):

@@ -222,8 +222,8 @@ WRONG_FITS = [
     (["--block", "a=age:1", "--block", "b=a*,price:1"], "column 'age' is in block 'a' and in block 'b'"),
     (["--block", "a=age:1", "--ignore", "age"], "column 'age' is in block 'a' and in block '--ignore'"),
     (["--block", "a=age:1", "--block", "a=price:1"], "'a' is given twice"),
-    (["--block", "rest=age:1"], "9 columns are in no block; they would form one called 'rest', but that name is taken"),
-    (["--block", "a=age:-1"], "alpha of block 'a' = -1.0 must be finite and not negative"),
+    (["--block", "rest=age:1"], "9 columns are in no block and would form a block called 'rest'"),
+    (["--block", "a=age:-1"], "alpha of block 'a' = -1.0 must be finite and >= 0"),
     (["--block", "a=age:inf"], "alpha of block 'a' = inf must be finite"),
     (["--block", "a=age:much"], "'much' is not a valid float"),
     (["--block", "a=age"], "'a=age' is not NAME=COLUMNS:ALPHA"),
@@ -234,7 +234,7 @@ WRONG_FITS = [
     (["--ignore", "*"], "no column of"),
     (["--loss", "hinge"], "hinge"),
     (["--save", "none/model.skops"], "there is no folder none"),
-    (["--save", "{csv}"], "no .skops archive"),
+    (["--save", "{csv}"], "not a .skops archive"),
     (["--target", "price"], "Unknown label type: continuous"),
     (["--target", "age", "--loss", "poisson"], "out of the valid range of a Poisson target"),
     (["--target", "clickd"], "no such column; did you mean 'clicked'"),
@@ -259,7 +259,7 @@ def test_wrong_fits_of_other_files(call, csv, svm, tmp_path):
         ([one, "--target", "t"], "only one class"),
         ([svm, "--block", "a=100-120:1"], "has columns 1 to 119"),
         ([svm, "--block", "a=age:1"], "numbers from 1 on"),
-        ([svm, "--ignore", "3"], "columns of a LIBSVM file keep their numbers"),
+        ([svm, "--ignore", "3"], "--ignore is for CSV and Parquet"),
         (["none.csv", "--target", "t"], "cannot read none.csv"),
     ]:
         code, _, err = call("fit", *arguments)
@@ -277,14 +277,14 @@ def test_wrong_predictions(call, csv, svm, model, tmp_path):
             [model, few],
             "few.csv lacks 8 of the model's 10 columns: 'word_0', 'word_2', 'word_3', 'word_4', 'word_5', …",
         ),
-        ([model, svm], "was fitted to a table and knows columns by name"),
-        ([numbered, csv], "was fitted to a LIBSVM file and knows columns by number"),
-        ([text, csv], "text.svm is no model that 'minmin fit --save' wrote"),
+        ([model, svm], "was fitted to a CSV or Parquet file"),
+        ([numbered, csv], "was fitted to a LIBSVM file; give a LIBSVM file"),
+        ([text, csv], "text.svm is damaged or is not a model that 'minmin fit --save' wrote"),
         ([tmp_path / "none.skops", csv], "No such file"),
         ([tmp_path, csv], "Is a directory"),
         ([model, tmp_path / "none.csv"], "cannot read"),
-        ([model, csv, "--output", csv], "is a file that is read"),
-        ([model, csv, "--output", model], "is a file that is read"),
+        ([model, csv, "--output", csv], "is also an input"),
+        ([model, csv, "--output", model], "is also an input"),
         ([model, csv, "--output", tmp_path], "is a folder"),
         ([model, csv, "--output", tmp_path / "none" / "p.csv"], "there is no folder"),
     ]:
@@ -323,7 +323,7 @@ def test_files_with_anything_else_are_refused_and_run_no_code(call, csv, tmp_pat
         code, _, err = call("predict", path, csv)
         assert code == 2
         assert len(err.splitlines()) == 1
-        assert ("was not loaded" in err and name in err) or f"holds no fitted model of minmin, but {name}" in err
+        assert ("was not loaded" in err and name in err) or f"contains a {name}, not a fitted model" in err
         assert not proof.exists()
 
 
@@ -369,7 +369,7 @@ def test_what_is_missing_is_named(csv):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert "needs skops" in done.stderr
-    assert "pip install 'minmin[cli]'" in done.stderr
+    assert 'pip install ".[cli]"' in done.stderr
 
 
 def check_one_clear_error(code, err, words):

@@ -169,7 +169,7 @@ def assert_pure(method, problem, steps=5):
 
 def leaves_of(state):
     """The leaves of a state, which are arrays, numbers, strings and None only."""
-    if isinstance(state, tuple | minmin.Blocks):
+    if isinstance(state, tuple | minmin.Parts):
         return [leaf for part in state for leaf in leaves_of(part)]
     assert state is None or isinstance(state, np.ndarray | float | int | str), type(state)
     return [] if state is None else [np.asarray(state)]

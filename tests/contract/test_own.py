@@ -175,3 +175,8 @@ def test_objects_and_names_are_the_same_methods():
 def test_former_names_still_work(old, new):
     with pytest.warns(DeprecationWarning, match=rf"minmin\.methods\.{old} is now called {new}"):
         assert getattr(minmin.methods, old) is getattr(minmin.methods, new)
+
+
+def test_blocks_is_the_former_name_of_parts():
+    with pytest.warns(DeprecationWarning, match=r"minmin\.Blocks is now called Parts.* removed in 0\.3"):
+        assert minmin.Blocks is minmin.Parts

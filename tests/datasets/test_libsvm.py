@@ -104,8 +104,8 @@ def test_files_that_cannot_be_read(write, tmp_path):
         (tmp_path, "Is a directory"),
         (write(""), "no rows"),
         (write("# only\n\n", "comment"), "no rows"),
-        (write(compressed[:-20], "cut"), "cut off"),
-        (write(lzma.compress(b"1 1:1\n" * 1000)[:-20], "cut.xz"), "cut off"),
+        (write(compressed[:-20], "cut"), "truncated"),
+        (write(lzma.compress(b"1 1:1\n" * 1000)[:-20], "cut.xz"), "truncated"),
         (write(lzma.compress(b"1 1:1\n" * 1000)[:15] + b"\xff" * 50, "damaged.xz"), "cannot read"),
         (write(compressed[:15] + b"\xff" * 10 + compressed[25:], "damaged"), "cannot read"),
     ]:

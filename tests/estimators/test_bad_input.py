@@ -20,7 +20,7 @@ X, Y, _ = case("squared", n=30)
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"alpha": -1.0}, "alpha of block 'all' = -1.0 must be finite and not negative"),
+        ({"alpha": -1.0}, "alpha of block 'all' = -1.0 must be finite and >= 0"),
         ({"alpha": np.nan}, "alpha of block 'all' = nan must be finite"),
         ({"alpha": np.inf}, "alpha of block 'all' = inf must be finite"),
         ({"alpha": "1"}, "alpha of block 'all' must be a number"),
@@ -28,12 +28,12 @@ X, Y, _ = case("squared", n=30)
         ({"alpha": (1.0, 2.0)}, "alpha has 2 entries for 1 blocks: 'all'"),
         ({"blocks": [[0], [1]], "alpha": (1.0, 2.0)}, "alpha has 2 entries for 3 blocks: 'block0', 'block1', 'rest'"),
         ({"blocks": {"a": [0]}, "alpha": {"a": 1.0}}, "alpha has nothing for block 'rest'"),
-        ({"blocks": {"a": [0]}, "alpha": {"a": 1.0, "rest": 1.0, "b": 1.0}}, "alpha names 'b', which is no block"),
+        ({"blocks": {"a": [0]}, "alpha": {"a": 1.0, "rest": 1.0, "b": 1.0}}, "alpha names 'b', which is not a block"),
         ({"blocks": {"a": [0, 1], "b": [1]}}, "blocks overlap"),
         ({"blocks": {"a": []}}, "block 'a' is empty"),
         ({"blocks": {"a": [17]}}, "there is no column 17"),
         ({"blocks": ["age"]}, "X has no column names"),
-        ({"cheap": "few"}, "cheap names 'few', which is no block"),
+        ({"cheap": "few"}, "cheap names 'few', which is not a block"),
         ({"tol": 0.0}, "tol == 0.0, must be > 0"),
         ({"tol": -1.0}, "tol == -1.0, must be > 0"),
         ({"max_seconds": 0.0}, "max_seconds == 0.0, must be > 0"),
@@ -80,6 +80,19 @@ def test_one_class_only():
         BlockLogisticRegression(class_weight={0: 0.0, 1: 1.0}).fit(X, y)
 
 
+@pytest.mark.parametrize(("label", "shown"), [(1.0, r"1\.0$"), (3, "3$"), (np.str_("yes"), "'yes'$")])
+def test_one_class_is_shown_as_python_writes_it(label, shown):
+    as_objects = [np.full(30, label, dtype=object)] if isinstance(label, str) else []
+    for labels in (np.full(30, label), [label] * 30, *as_objects):
+        with pytest.raises(ValueError, match=f"only one class: {shown}"):
+            BlockLogisticRegression().fit(X, labels)
+
+
+def test_blocks_are_named_as_python_writes_them():
+    with pytest.raises(minmin.InputError, match=r"block 'words': \[1\.5, 2\.5\] is not a column selector"):
+        BlockRidge(blocks={np.str_("words"): list(np.array([1.5, 2.5]))}).fit(X, X[:, 0])
+
+
 def test_continuous_labels():
     with pytest.raises(ValueError, match="Unknown label type"):
         BlockLogisticRegression().fit(X, Y)
@@ -92,9 +105,9 @@ def test_negative_counts():
 
 def test_no_minimum():
     labels = (X[:, 0] > 0).astype(int)
-    with pytest.raises(minmin.NoMinimumError, match="no minimum: columns without a penalty tell the classes apart"):
+    with pytest.raises(minmin.NoMinimumError, match="no minimum: columns without a penalty separate the classes"):
         BlockLogisticRegression({"free": [0]}, alpha={"free": 0.0, "rest": 1.0}).fit(X, labels)
-    with pytest.raises(minmin.NoMinimumError, match=r"no minimum: .*or the intercept alone, single out"):
+    with pytest.raises(minmin.NoMinimumError, match=r"no minimum: .*or the intercept alone, select samples"):
         BlockPoissonRegressor(alpha=0.1).fit(X, np.zeros(30))
 
 
@@ -105,7 +118,7 @@ def test_no_minimum():
         ([], "alphas is empty"),
         ({"a": [1.0]}, "alphas has nothing for block 'rest'"),
         ({"a": [], "rest": [1.0]}, "alphas has no value for block 'a'"),
-        ([(1.0, -1.0)], "alpha of block 'rest' = -1.0 must be finite and not negative"),
+        ([(1.0, -1.0)], "alpha of block 'rest' = -1.0 must be finite and >= 0"),
         ([(1.0, 2.0, 3.0)], "alpha has 3 entries for 2 blocks"),
         ("some", "must be a number"),
         (2.5, "alphas = 2.5 must be a whole number"),

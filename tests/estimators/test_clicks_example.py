@@ -42,16 +42,16 @@ def test_the_verdict_follows_from_the_gains(example, question, gains, verdict):
     losses = np.column_stack([np.zeros(3), gains])
     answer = example.Answer(losses, chosen_two=[0] * 3, chosen_one=[1] * 3)
     np.testing.assert_allclose(answer.gains, gains)
-    assert verdict in list(example.words(question, answer))[-1]
+    assert verdict in list(example.describe(question, answer))[-1]
 
 
 def test_losses_are_of_rows_that_no_fit_has_seen(example, question, tmp_path):
-    answer = example.answered(question, splits=2)
+    answer = example.answer_question(question, splits=2)
     pairs = question.pairs()
     assert answer.losses.shape == (2, 9 + 2)
     assert all(pairs[i][0] == pairs[i][1] for i in answer.chosen_one)
     train, test = np.arange(120), np.arange(120, 200)
-    losses = example.fitted(question, train, test, pairs)
+    losses = example.compute_test_losses(question, train, test, pairs)
     for alpha, loss in zip(pairs, losses, strict=True):
         model = BlockLogisticRegression(question.blocks, alpha=alpha).fit(question.X[train], question.labels[train])
         probabilities = model.predict_proba(question.X[test])[np.arange(80), question.labels[test]]

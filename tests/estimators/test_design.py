@@ -82,5 +82,5 @@ def test_a_matrix_without_cheap_columns_is_not_copied():
 
 
 def test_unknown_cheap_blocks_are_refused():
-    with pytest.raises(InputError, match="cheap names 'c', which is no block"):
+    with pytest.raises(InputError, match="cheap names 'c', which is not a block"):
         split_design(np.ones((3, 2)), {"a": np.arange(2)}, [], ["c"], True)

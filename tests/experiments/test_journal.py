@@ -43,7 +43,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path, content):
         Journal(tmp_path, 2, 1e-3)
     assert other.read_text() == content
     other.rename(tmp_path / "thesis.tex")
-    with pytest.raises(minmin.InputError, match="holds something else"):
+    with pytest.raises(minmin.InputError, match="contains other files than a report"):
         Journal(tmp_path, 2, 1e-3)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -53,6 +53,23 @@ def test_other_seeds_or_tolerance_want_another_folder(tmp_path):
     for seeds, tol in ((3, 1e-3), (2, 1e-4)):
         with pytest.raises(minmin.InputError, match=r"--seeds 2 --tol 0\.001"):
             Journal(tmp_path, seeds, tol)
+
+
+def test_other_rows_of_the_federated_runs_want_another_folder(tmp_path):
+    rows, others = tmp_path / "a9a", tmp_path / "others"
+    rows.write_text("1 1:1\n")
+    others.write_text("1 2:1\n")
+    given, generated = tmp_path / "given", tmp_path / "generated"
+    Journal(given, 2, 1e-3).ask("federated", rows)
+    Journal(generated, 2, 1e-3).ask("federated")
+    for experiment in ("federated", "quadratic"):
+        for file in (None, others):
+            with pytest.raises(minmin.InputError, match="took a9a; give that same file by --a9a, or give another"):
+                Journal(given, 2, 1e-3).ask(experiment, file)
+        with pytest.raises(minmin.InputError, match="took generated rows; leave --a9a out"):
+            Journal(generated, 2, 1e-3).ask(experiment, rows)
+        Journal(given, 2, 1e-3).ask(experiment, rows)
+        Journal(generated, 2, 1e-3).ask(experiment)
 
 
 def test_numbers_of_other_code_are_not_taken_over(tmp_path, monkeypatch):
@@ -87,5 +104,5 @@ def test_figures_of_other_code_go(tmp_path, monkeypatch):
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(minmin.InputError, match="cannot make the folder"):
+    with pytest.raises(minmin.InputError, match="cannot create the folder"):
         Journal(tmp_path / "file", 2, 1e-3)

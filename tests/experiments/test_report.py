@@ -13,7 +13,7 @@ import pytest
 
 from minmin.cli.app import run as run_command
 from minmin.experiments.contestants import CENTRAL, FEDERATED
-from minmin.experiments.figures import figures
+from minmin.experiments.figures import draw_figures
 from minmin.experiments.race import levels
 from minmin.experiments.runner import tasks
 from minmin.experiments.settings import PAPERS
@@ -95,7 +95,7 @@ def test_times_are_apart_and_say_where(report):
 
 def test_smoothness_is_shown_and_the_command_beside_each_part(report):
     page = (report / "index.html").read_text()
-    assert "= 1.567, as the paper sets them" in page
+    assert "= 1.567, as in the paper" in page
     for experiment in (*PAPERS, "all"):
         assert f"minmin reproduce {experiment} --seeds 2 --tol 1e-2 --out report" in page
 
@@ -156,7 +156,7 @@ def test_interrupted_it_goes_on_to_the_very_same_bytes(part, tmp_path):
     os.killpg(process.pid, signal.SIGINT)  # what a terminal does on Ctrl-C
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command resumes from there" in errors
+    assert "the same command resumes from them" in errors
     assert "Traceback" not in errors
     finished = journal.read_bytes().count(b"\n")
     assert 10 < finished < len(tasks((PART,), 2))
@@ -204,12 +204,12 @@ def test_federated_methods_in_rounds_and_bytes_and_experiments_gather_in_one_fol
 
 def test_no_panel_is_empty(report):
     from minmin.experiments.journal import Journal
-    from minmin.experiments.settings import settings
+    from minmin.experiments.settings import select_settings
     from minmin.experiments.summary import summarise
 
     journal = Journal(report, 2, 1e-2)
-    summary = summarise(settings(PAPERS), journal.outcomes, tasks(PAPERS, 2), 1e-2)
-    for figure in figures(summary).values():
+    summary = summarise(select_settings(PAPERS), journal.outcomes, tasks(PAPERS, 2), 1e-2)
+    for figure in draw_figures(summary).values():
         for axis in figure.axes:
             assert len(axis.get_lines()) >= 7
             assert axis.get_xlabel() or axis.get_ylabel() or axis.get_title()

@@ -136,7 +136,7 @@ def test_options_and_names_are_checked():
     for method, options, words in [
         ("fedavgg", {}, "did you mean 'fedavg'"),
         ("fedavg", {"local_step": 3}, "did you mean 'local_steps'"),
-        ("fedavg", {"local_steps": 0}, "must make a step"),
+        ("fedavg", {"local_steps": 0}, "must take at least one step"),
         ("fedavg", {"step_size": -1.0}, "positive"),
         ("proxskip", {"L_x": 1.0}, "no option 'L_x'"),
         ("nag", {}, "does not run in a federation"),

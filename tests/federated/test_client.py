@@ -243,7 +243,7 @@ def test_what_a_client_must_be_given():
     for weight in (0.0, -1.0, float("inf"), float("nan"), "1"):
         with pytest.raises(minmin.InputError, match="weight"):
             Client(problem, weight)
-    with pytest.raises(minmin.InputError, match="but no Sum"):
+    with pytest.raises(minmin.InputError, match="other than a Sum"):
         Client(minmin.Sum([problem]))
     with pytest.raises(minmin.InputError, match="y0 has shape"):
         Client(problem, y0=np.zeros(3))

@@ -105,8 +105,8 @@ def test_metrics_cannot_move_what_the_client_keeps():
     [
         ({"name": 3}, "name must be a str"),
         ({"metrics": [of_x]}, "mapping of names"),
-        ({"metrics": {"a": 1.0}}, "names with callables"),
-        ({"metrics": {"": of_x}}, "names with callables"),
+        ({"metrics": {"a": 1.0}}, "names to callables"),
+        ({"metrics": {"": of_x}}, "names to callables"),
     ],
 )
 def test_bad_names_and_metrics_are_refused(options, words):

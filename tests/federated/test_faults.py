@@ -84,9 +84,9 @@ WORDS = {
     "sends_no_slope": ("local", "sent NaN or infinity"),
     "sends_a_wrong_shape": ("local", "sent a vector of shape (5,)"),
     "sends_a_wrong_dtype": ("local", "sent a vector of float32"),
-    "sends_an_old_round": ("local", "answered round 2 of run"),
-    "sends_another_memory": ("local", "told of another memory"),
-    "sends_a_description": ("local", "answered something else"),
+    "sends_an_old_round": ("local", "sent a reply for round 2 of run"),
+    "sends_another_memory": ("local", "sent another memory"),
+    "sends_a_description": ("local", "sent a message of the wrong kind"),
 }
 
 
@@ -142,7 +142,7 @@ def test_before_the_first_round(engine):
 
 def test_functions_without_names_cannot_go_to_a_process():
     f = Function(None, lambda x, y: x, lambda x, y: y, d_x=2, d_y=2)
-    with pytest.raises(minmin.InputError, match="client 0 cannot be sent to a process of its own"):
+    with pytest.raises(minmin.InputError, match="client 0 cannot be sent to another process"):
         federated.run([Client(f)], engine="processes")
 
 

@@ -95,9 +95,9 @@ def test_metrics_know_the_model_by_its_names():
     [
         ({}, ["a"], "mapping of names"),
         ([1.0], ["a"], "mapping of names"),
-        ({"a": [1.0], "b": [1.0]}, ["c"], "no name of the model's: a, b"),
-        ({"a": [1.0], "b": [1.0]}, ["*"], "shared and arrays that are private"),
-        ({"a": [1.0], "b": [1.0]}, [], "shared and arrays that are private"),
+        ({"a": [1.0], "b": [1.0]}, ["c"], "matches no name of the model: a, b"),
+        ({"a": [1.0], "b": [1.0]}, ["*"], "at least one shared and one private array"),
+        ({"a": [1.0], "b": [1.0]}, [], "at least one shared and one private array"),
         ({"a": np.ones(2, "float32"), "b": [1.0]}, ["a"], "float"),
         ({"a": ["no"], "b": [1.0]}, ["a"], "the model's 'a'"),
     ],
@@ -113,6 +113,6 @@ def test_vectors_and_gradients_of_other_shapes_are_refused():
         layout.shared(np.zeros(5))
     missing = layout.problem(ward.value, lambda model, names: {})
     flat = layout.problem(ward.value, lambda model, names: {name: np.zeros(6) for name in names})
-    for problem, words in [(missing, "gave nothing for 'body'"), (flat, "'body' has shape")]:
+    for problem, words in [(missing, "returned nothing for 'body'"), (flat, "'body' has shape")]:
         with pytest.raises(minmin.MinMinError, match=words):
             _ = problem.fix(layout.x0).at(layout.y0).grad_x

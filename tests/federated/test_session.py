@@ -13,7 +13,7 @@ from minmin import federated
 from minmin.core.counting import Tally
 from minmin.core.start import make_start
 from minmin.federated import Client, ClientTask, Envelope, FolderStore, LocalEngine, Outcome
-from minmin.federated.engines.flower_wire import read_answers, read_requests, write_answers, write_requests
+from minmin.federated.engines.flower_wire import read_replies, read_requests, write_replies, write_requests
 from minmin.federated.metrics import FederationMetrics
 from minmin.federated.problem import Federation
 from minmin.federated.protocol import DescribeRequest, MeasureRequest, TaskRequest
@@ -110,8 +110,8 @@ def test_a_relay_neither_encodes_nor_decodes(calls):
         number: envelope.digest for number, envelope in requests.items()
     }
     assert read[5].label == ("measure", "r", 1)
-    write_answers(relay_side, {2: Envelope.from_bytes(b"anything")})
-    assert read_answers(engine_side)[2].data == b"anything"
+    write_replies(relay_side, {2: Envelope.from_bytes(b"anything")})
+    assert read_replies(engine_side)[2].data == b"anything"
     assert calls == {"encode": 2, "decode": 0}
 
 
@@ -188,7 +188,7 @@ def test_names_of_tasks_are_unique_and_known():
 
     session = Session(LocalEngine(three_clients()), 3, Policy(), run="run")
     session.describe()
-    with pytest.raises(minmin.InputError, match="Nameless is not the task called 'test-halving'; give it a name"):
+    with pytest.raises(minmin.InputError, match="is the name of another task; give Nameless a different one"):
         session.run_task(np.zeros(6), Nameless(1.0), frozenset(), value=False)
 
 
@@ -199,8 +199,34 @@ def test_a_policy_is_checked_before_an_engine_is_started(timeout, retries):
 
 
 class Silent(federated.Engine):
+    """Nobody answers, or some do; it keeps the timeouts."""
+
+    def __init__(self, answering=()):
+        self.answering = dict(answering)
+        self.timeouts = []
+
     def exchange(self, requests, timeout):
-        return {}
+        self.timeouts.append(timeout)
+        return {n: self.answering[n].handle(request) for n, request in requests.items() if n in self.answering}
+
+
+@pytest.mark.parametrize("ask", [lambda **o: federated.run(2, **o), lambda **o: federated.evaluate(2, np.ones(6), **o)])
+def test_clients_have_ten_minutes_for_an_answer_unless_another_time_is_given(ask):
+    for given, expected in (({}, 600.0), ({"timeout": None}, None), ({"timeout": 2.5}, 2.5)):
+        engine = Silent()
+        with pytest.raises(federated.ClientError, match="did not answer"):
+            ask(engine=engine, retries=1, **given)
+        assert engine.timeouts == [expected] * 2
+
+
+def test_all_clients_that_do_not_answer_are_named():
+    engine = Silent({1: three_clients()[1]})
+    with pytest.raises(federated.ClientError) as caught:
+        federated.run(9, engine=engine, timeout=2.5)
+    assert str(caught.value) == (
+        "client 0 did not answer in round 0, asked 4 times with timeout = 2.5 s; client 2, client 3, "
+        "client 4, client 5, client 6 and 2 more sent no valid reply either"
+    )
 
 
 def test_a_session_that_gave_up_asks_nobody_again():

@@ -45,7 +45,7 @@ def problem_of(kind, seed):
 
 
 def random_like(vector, rng):
-    if isinstance(vector, minmin.Blocks):
+    if isinstance(vector, minmin.Parts):
         return vector.map(lambda part: rng.standard_normal(part.shape))
     return rng.standard_normal(vector.shape)
 
@@ -296,7 +296,7 @@ def test_a_start_far_away_leaves_no_rounding_behind():
 
 
 def test_a_run_of_many_steps_refreshes_its_cache(monkeypatch):
-    monkeypatch.setattr(reduced_newton, "_STALE", 2)
+    monkeypatch.setattr(reduced_newton, "_MOST_CACHED_STEPS", 2)
     problem = random_glm(np.random.default_rng(1), sparse=True)
     r = minmin.minimize(problem, method="reduced-newton", tol=1e-10)
     assert r.success

@@ -26,7 +26,7 @@ def test_the_wrong_constant_is_named_with_the_value_seen(variant, name, value, c
     with pytest.raises(minmin.ConstantsError) as caught:
         minmin.minimize(with_constants(coupling, **{name: value}), method=method, tol=1e-6, **options)
     if coupling == 0.0 and "lower bound" not in str(caught.value):
-        assert str(caught.value).startswith(f"{name} = {value:g} is wrong: ")
+        assert str(caught.value).startswith(f"{name} = {value:g} does not hold: ")
         seen = float(re.search(r"curvature (\S+) in", str(caught.value)).group(1))
         assert seen > value if name.startswith("L") else seen < value
     assert f"{name} = {value:g}" in str(caught.value)
@@ -36,7 +36,7 @@ def test_the_wrong_constant_is_named_with_the_value_seen(variant, name, value, c
 @pytest.mark.parametrize(("name", "value"), [("L_x", 5.0), ("L_y", 10.0), ("mu_x", 3.0), ("mu_y", 30.0)])
 def test_the_reduced_method_names_it_too(name, value):
     """It needs no constants, and sees less of them: here x and y do not interact."""
-    with pytest.raises(minmin.ConstantsError, match=f"{name} = {value:g} is wrong"):
+    with pytest.raises(minmin.ConstantsError, match=f"{name} = {value:g} does not hold"):
         minmin.minimize(with_constants(**{name: value}), method="reduced-lbfgs", tol=1e-6)
 
 

@@ -38,7 +38,7 @@ def two_loop(steps, changes, vector):
 def test_the_compact_form_is_the_two_loop_recursion(kind, seed, d, count, kept, long):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lbfgs, "KEPT_PAIRS", kept)
-        patch.setattr(lbfgs, "_LONG", 1 if long else 10**9)
+        patch.setattr(lbfgs, "_LONG_ROW", 1 if long else 10**9)
         compare_with_two_loops(kind, seed, d, count, kept)
 
 
@@ -48,7 +48,7 @@ def compare_with_two_loops(kind, seed, d, count, kept):
 
     def vector():
         v = rng.standard_normal(2 * d)
-        return v if kind == "array" else minmin.Blocks([v[:d], v[d:]], [0.3, 2.0])
+        return v if kind == "array" else minmin.Parts([v[:d], v[d:]], [0.3, 2.0])
 
     def times_hessian(v):
         """Symmetric in the vectors' own inner product."""
@@ -117,7 +117,7 @@ def test_conjugate_gradients_tell_a_direction_without_curvature():
 def test_ritz_values_lie_within_the_spectrum_and_reach_its_end(orthogonalize, seed, d):
     rng = np.random.default_rng(seed)
     A, start = random_hessian(rng, d, 1e2), rng.standard_normal(d)
-    tiny = {"smallest_rest": lambda scale: 1e-12 * scale}
+    tiny = {"shortest_direction": lambda scale: 1e-12 * scale}
     ritz = ritz_values(lambda v: A @ v, start, d, orthogonalize=orthogonalize, **tiny)
     eigenvalues = np.linalg.eigvalsh(A)
     assert eigenvalues[0] * (1 - 1e-9) <= ritz[0]
@@ -130,6 +130,6 @@ def test_ritz_values_lie_within_the_spectrum_and_reach_its_end(orthogonalize, se
 @given(seed=seeds)
 def test_flattening_keeps_inner_products(seed):
     rng = np.random.default_rng(seed)
-    a, b = (minmin.Blocks([rng.standard_normal(3), rng.standard_normal(2)], [0.2, 5.0]) for _ in range(2))
+    a, b = (minmin.Parts([rng.standard_normal(3), rng.standard_normal(2)], [0.2, 5.0]) for _ in range(2))
     assert flatten(a) @ flatten(b) == pytest.approx(a @ b)
     assert np.allclose(unflatten(flatten(a), a)[1], a[1])

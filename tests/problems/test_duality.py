@@ -47,7 +47,7 @@ def bound_at(problem, x, y):
     here = problem.evaluate(x, y)
     system = YSystem(here)
     after = here.model_after(system.newton_step().dy)
-    return here, problem.bound_after(here, after, system.whole_root)[0]
+    return here, problem.bound_after(here, after, system.full_rank_root)[0]
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -50,7 +50,7 @@ def problem_of(kind, seed):
 
 
 def random_like(vector, rng):
-    if isinstance(vector, minmin.Blocks):
+    if isinstance(vector, minmin.Parts):
         return vector.map(lambda a: rng.standard_normal(a.shape))
     return rng.standard_normal(vector.shape)
 

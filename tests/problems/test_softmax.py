@@ -104,7 +104,7 @@ def test_the_bound_is_never_below_the_gap(free, seed, log_distance):
     y = best.y + 10**log_distance * rng.standard_normal(problem.d_y)
     here = problem.fix(x).at(y)
     system = YSystem(here)
-    bound, _ = problem.bound_after(here, here.model_after(system.newton_step().dy), system.whole_root)
+    bound, _ = problem.bound_after(here, here.model_after(system.newton_step().dy), system.full_rank_root)
     slack = 2 * best.gap_bound + 1e-15 * (1 + here.value)
     assert bound.basis == ("data" if np.isfinite(bound.value) else "estimate")
     assert here.value - best.fun <= bound.value + slack
@@ -197,7 +197,7 @@ def test_the_surrogate_curvature_leads_to_the_slopes_at_zero(seed, log_size):
     change = problem.weights[:, None] * (slopes - at_zero)
     apart = np.diff(np.sort(margins, axis=1), axis=1).min(axis=1) > 10.0
     assert np.allclose(led[apart], change[apart], rtol=1e-3, atol=1e-6)
-    u, design = rng.standard_normal((n, K)), problem.y_part.design
+    u, design = rng.standard_normal((n, K)), problem.y_block.design
     for hessian in (near, surrogate):
         assert np.allclose(np.sum(hessian.times(u), axis=1), 0.0, atol=1e-12)
         images = [hessian.times(design.image(e.reshape(-1, K))) for e in np.eye(problem.d_y)]

@@ -83,7 +83,7 @@ WRONG = {
     "random value": (wrong(value=lambda f: lambda x, y: f(x, y) + RNG.normal()), "∇ₓf against differences"),
     "random gradient": (
         wrong(grad_x=lambda f: lambda x, y: f(x, y) * (1 + 1e-4 * RNG.normal())),
-        "the same question twice",
+        "the same gradients twice",
     ),
     "L_x too small": (stated(L_x=0.9 * np.linalg.eigvalsh(BASE.H[:7, :7])[-1]), "L_x"),
     "L_y too small": (stated(L_y=0.9 * np.linalg.eigvalsh(BASE.H[7:, 7:])[-1]), "L_y"),

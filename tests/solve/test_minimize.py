@@ -252,6 +252,23 @@ def nan_after(function, calls):
     return wrapped
 
 
+def test_a_function_of_another_library_names_the_start_that_it_needs(problem):
+    def grad_x(x, y):
+        return array_api_strict.zeros(20, dtype=array_api_strict.float32)
+
+    words = r"returned an array of array_api_strict, .* x0=array_api_strict.zeros\(20, dtype=array_api_strict.float32\)"
+    with pytest.raises(minmin.InputError, match=words):
+        minmin.minimize(broken(problem, grad_x=grad_x))
+
+
+def test_a_function_that_refuses_numpy_arrays_names_the_start_that_it_needs(problem):
+    def grad_x(x, y):
+        raise TypeError("must be Tensor, not numpy.ndarray")
+
+    with pytest.raises(minmin.UserCodeError, match=r"not numpy.ndarray; x and y are NumPy arrays.*x0=torch.zeros"):
+        minmin.minimize(broken(problem, grad_x=grad_x))
+
+
 @pytest.mark.parametrize("name", ["value", "grad_x", "grad_y"])
 def test_nan_during_a_run_carries_the_last_finite_answer(problem, name):
     f = as_function(problem)
@@ -303,7 +320,12 @@ def test_bad_answers_of_callables_are_named(problem, case):
 BAD_ARGUMENTS = {
     "no problem": (lambda p: minmin.minimize(lambda x, y: 0), r"wrap your own functions in minmin.problems.Function"),
     "short x0": (lambda p: minmin.minimize(p, np.ones(3)), r"x0 has shape \(3,\); this problem needs \(20,\)"),
-    "matrix y0": (lambda p: minmin.minimize(p, y0=np.ones((5, 1))), r"y0 has shape \(5, 1\)"),
+    "matrix y0": (lambda p: minmin.minimize(p, y0=np.ones((5, 1))), r"y0 has shape \(5, 1\).*flatten it with reshape"),
+    "named arrays": (lambda p: minmin.minimize(p, {"w": np.ones(20)}), r"x0 is a dict.*flat array.*federated.Layout"),
+    "several arrays": (
+        lambda p: minmin.minimize(p, [np.ones(12), np.ones(8)]),
+        r"x0 is a list of arrays.*flat array.*federated.Layout",
+    ),
     "NaN in y0": (lambda p: minmin.minimize(p, y0=[0, 0, np.nan, 0, 0]), r"y0 holds nan at index 2"),
     "complex x0": (lambda p: minmin.minimize(p, 1j * np.ones(20)), r"x0 has dtype complex128"),
     "two dtypes": (
@@ -330,11 +352,14 @@ BAD_ARGUMENTS = {
     "negative budget": (lambda p: minmin.minimize(p, max_grad_y=-1), r"max_grad_y = -1"),
     "negative seconds": (lambda p: minmin.minimize(p, max_seconds=-1), r"max_seconds = -1"),
     "NaN target": (lambda p: minmin.minimize(p, target_value=float("nan")), r"target_value = nan"),
+    "NumPy's tol": (lambda p: minmin.minimize(p, tol=np.float64(-1.0)), r"tol = -1.0 must"),
+    "NumPy's budget": (lambda p: minmin.minimize(p, max_grad_x=np.int64(-1)), r"max_grad_x = -1 must"),
+    "NumPy's text": (lambda p: minmin.minimize(p, method="bam", inner=np.str_("lbgfs")), r"unknown inner 'lbgfs'"),
     "callback of another kind": (lambda p: minmin.minimize(p, callback=3), r"callback must be callable"),
     "bad seed": (lambda p: minmin.minimize(p, seed="one"), r"seed = 'one'"),
     "sum with short y0": (
         lambda p: minmin.minimize(minmin.Sum([p, p]), y0=[np.zeros(5)]),
-        r"y0 has 1 parts; this sum has 2 terms",
+        r"y0 has 1 arrays; give one per term",
     ),
     "sum with a bad part": (
         lambda p: minmin.minimize(minmin.Sum([p, p]), y0=[np.zeros(5), np.zeros(4)]),

@@ -1,4 +1,4 @@
-"""Do all peers solve the same problem? Their values on small instances must agree."""
+"""Checks that all packages solve the same problem: their values on small instances must agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL = {
 
 
 def check(agreement: float = 1e-6, tol: float = 1e-7) -> dict[tuple[str, str], float]:
-    """The relative excess over the minimum of every peer that can run here; raises where one exceeds `agreement`."""
+    """The relative excess over the minimum of each package that can run here; raises if one exceeds `agreement`."""
     excess = {}
     for instance, build in SMALL.items():
         model = build()

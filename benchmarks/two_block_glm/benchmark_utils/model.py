@@ -1,4 +1,4 @@
-"""The two-block logistic model: its value, and its minimum by a Newton method that belongs to no contestant."""
+"""The logistic model with two blocks: its value, and its minimum by an independent Newton method."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Model(NamedTuple):
         return self.X.T @ slope + self.alpha_x * x, self.Y.T @ slope + self.alpha_y * y
 
     def relative_gap(self, x: Vector, y: Vector, minimum: float) -> float:
-        """(f(x, y) - f*)/(f(0) - f*), not below the rounding unit."""
+        """(f(x, y) - f*)/(f(0) - f*), but at least the rounding unit."""
         return max((self.value(x, y) - minimum) / (math.log(2.0) - minimum), float(np.finfo(np.float64).eps))
 
 
@@ -50,11 +50,11 @@ def minimum(model: Model, accuracy: float = 1e-13) -> float:
             step /= 2.0
         x, y = x + step * p_x, y + step * p_y
         value = model.value(x, y)
-    raise RuntimeError(f"the reference stopped with an error of up to {error:.1e}")
+    raise RuntimeError(f"the Newton method for f* stopped with an error of up to {error:.1e}")
 
 
 def _newton_step(model: Model, x: Vector, y: Vector, g_x: Vector, g_y: Vector) -> tuple[Vector, Vector]:
-    """CG on the Newton system, preconditioned by the diagonal of H_xx and by all of H_yy."""
+    """Solve the Newton system by CG, preconditioned by the diagonal of H_xx and the whole of H_yy."""
     X, Y, labels, alpha_x, alpha_y = model
     p = expit(X @ x + Y @ y)
     curvature = p * (1.0 - p) / len(labels)
@@ -66,20 +66,20 @@ def _newton_step(model: Model, x: Vector, y: Vector, g_x: Vector, g_y: Vector) -
         weighted = curvature * (X @ v[:d_x] + Y @ v[d_x:])
         return np.concatenate([X.T @ weighted + alpha_x * v[:d_x], Y.T @ weighted + alpha_y * v[d_x:]])
 
-    def preconditioned(v: Vector) -> Vector:
+    def precondition(v: Vector) -> Vector:
         return np.concatenate([v[:d_x] / diagonal, scipy.linalg.cho_solve(factor, v[d_x:])])
 
     residual = -np.concatenate([g_x, g_y])
-    z = preconditioned(residual)
-    direction, answer, rho = z, np.zeros_like(residual), residual @ z
+    z = precondition(residual)
+    direction, solution, rho = z, np.zeros_like(residual), residual @ z
     target = rho * min(0.01, rho)
     for _ in range(1000):
         image = times(direction)
         step = rho / (direction @ image)
-        answer, residual = answer + step * direction, residual - step * image
-        z = preconditioned(residual)
+        solution, residual = solution + step * direction, residual - step * image
+        z = precondition(residual)
         rho, previous = residual @ z, rho
         if rho <= target:
             break
         direction = z + (rho / previous) * direction
-    return answer[:d_x], answer[d_x:]
+    return solution[:d_x], solution[d_x:]

@@ -1,4 +1,4 @@
-"""The benchopt solver that wraps a peer: data are prepared before the clock starts, run(tol) solves."""
+"""The benchopt solver around a package: data are prepared before the clock starts, run(tol) solves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmark_utils.timing import WARM_UP_TOL
 
 
 class PeerSolver(BaseSolver):
-    """A subclass names the peer's module; its parameters are the options of the peer."""
+    """Subclasses name the module of the package; their parameters are the options of the package."""
 
     module: str
     sampling_strategy = "tolerance"
@@ -29,7 +29,7 @@ class PeerSolver(BaseSolver):
 
     def set_objective(self, X: Any, Y: Any, labels: Any, alpha_x: float, alpha_y: float) -> None:
         peer = self._peer()
-        threadpool_limits(limits=peer.threads)  # for good: a context in run() would be timed
+        threadpool_limits(limits=peer.threads)  # never undone, since a context manager in run() would be timed
         self.solve = peer.prepare(X, Y, labels, alpha_x, alpha_y)
 
     def warm_up(self) -> None:

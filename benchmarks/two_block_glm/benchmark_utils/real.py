@@ -1,4 +1,4 @@
-"""Real data, split into two blocks: a1a comes with minmin, the others lie in shared/data beside the project."""
+"""Real data, split into two blocks: a1a comes with minmin, the others are read from ../shared/data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 import minmin
-from benchmark_utils.clicks import Blocks
+from benchmark_utils.clicks import Data
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 FILES = {"a9a": "libsvm/a9a.gz", "w8a": "libsvm/w8a.gz", "criteo": "clicks/criteo_7200.tsv.gz"}
@@ -19,14 +19,14 @@ HASHED = 2**15
 
 
 def missing(name: str) -> str | None:
-    """Why this set cannot be loaded, or None."""
+    """Why a data set cannot be loaded; None if it can."""
     if name in FILES and not (SHARED / FILES[name]).exists():
-        return f"{FILES[name]} is not in shared/data beside the project"
+        return f"{FILES[name]} is not in ../shared/data"
     return None
 
 
-def load(name: str) -> Blocks:
-    """X, Y and labels: of a1a the last 19 columns are Y, of a9a 23, of w8a 50, of criteo the 13 numeric ones."""
+def load(name: str) -> Data:
+    """X, Y and labels. Y has the last 19 columns of a1a, 23 of a9a, 50 of w8a, and the 13 numeric columns of criteo."""
     if name == "a1a":
         A, labels = minmin.datasets.load_a1a()
         return _split(A, labels, in_y=19)
@@ -38,12 +38,12 @@ def load(name: str) -> Blocks:
     return _split(A, labels, in_y)
 
 
-def _split(A: Any, labels: Any, in_y: int) -> Blocks:
+def _split(A: Any, labels: Any, in_y: int) -> Data:
     A = scipy.sparse.csr_array(A)
     return A[:, :-in_y], A[:, -in_y:].toarray(), labels
 
 
-def _criteo(path: Path) -> Blocks:
+def _criteo(path: Path) -> Data:
     labels, numeric, hashed = [], [], []
     with gzip.open(path, "rt") as file:
         for line in file:

@@ -1,4 +1,4 @@
-"""The benchopt data set that wraps a real one; where its file is missing it says so, and the objective skips it."""
+"""The benchopt data set around a real one; if its file is missing, the objective skips it and says why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seconds to a relative gap: every peer under falling tolerances, until its answer is good enough."""
+"""Seconds to a relative gap: each package runs with falling tolerances until it reaches the gap."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ WARM_UP_TOL = 1e-3
 
 
 class Timing(NamedTuple):
-    """What a peer took: to prepare its own form of the data, and to solve; and the gap it reached.
+    """Whether a package reached the gap, its seconds to solve and to prepare the data, its tolerance and its gap.
 
-    And seconds and gaps of all tolerances that were tried, for a curve.
+    ``curve`` has the seconds and gaps of all tolerances that were tried.
     """
 
     reached: bool
@@ -41,12 +41,12 @@ def time_to_gap(
     max_seconds: float = 100.0,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Timing:
-    """The median seconds under the loosest tolerance that brings the peer's relative gap to `gap` or below.
+    """The median seconds with the loosest tolerance that brings the relative gap of the peer to `gap` or below.
 
-    The tolerances fall until that happens; the one halfway (geometrically) to the last failure is then tried too. Where
-    none suffices, or all runs so far took more than max_seconds, the timing is of the best answer and says so. Runs on
-    as many threads as the peer says; a first run, untimed, lets it compile. On a busy machine time.process_time is a
-    better clock for one thread.
+    The tolerances fall until one suffices; then the geometric mean of it and the one before is tried, too. If none
+    suffices, or all runs together take more than max_seconds, the timing is of the run with the smallest gap, and
+    `reached` is False. The peer sets the number of threads. An untimed first run lets it compile. On a busy machine,
+    time.process_time is the better clock for one thread.
     """
     peer.load()
     with threadpool_limits(limits=peer.threads), warnings.catch_warnings():
@@ -81,7 +81,7 @@ def time_to_gap(
 
 
 def fit(peer: Peer, model: Model, tol: float) -> tuple[Vector, Vector]:
-    """One untimed fit on the peer's threads, its warnings left out."""
+    """One untimed fit, with the threads of the peer and without its warnings."""
     peer.load()
     with threadpool_limits(limits=peer.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""When a curve ends: at a small gap, where tolerances stop helping, or at the smallest tolerance."""
+"""When a curve ends: at a small gap, when smaller tolerances stop helping, or at the smallest tolerance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchopt.stopping_criterion import StoppingCriterion
 
 
 class UntilGap(StoppingCriterion):
-    """Tolerances fall by a factor of 10; three that change nothing, once one has helped, are the end."""
+    """Tolerances fall by a factor of 10. After one has helped, the curve ends at three in a row that do not."""
 
     def __init__(
         self,

@@ -2,7 +2,7 @@ from benchmark_utils.real_dataset import RealDataset
 
 
 class Dataset(RealDataset):
-    """a1a, shipped with minmin; the last 19 columns are Y."""
+    """a1a, which comes with minmin; the last 19 columns are Y."""
 
     name = "a1a"
     requirements = ["pip::minmin", "pip::scikit-learn"]

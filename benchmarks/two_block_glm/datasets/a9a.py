@@ -2,7 +2,7 @@ from benchmark_utils.real_dataset import RealDataset
 
 
 class Dataset(RealDataset):
-    """a9a, the last 23 columns are Y; left out where the file is not beside the project."""
+    """a9a; the last 23 columns are Y. Left out if the file is not in ../shared/data."""
 
     name = "a9a"
     requirements = ["pip::minmin", "pip::scikit-learn"]

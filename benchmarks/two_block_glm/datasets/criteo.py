@@ -2,7 +2,7 @@ from benchmark_utils.real_dataset import RealDataset
 
 
 class Dataset(RealDataset):
-    """7200 clicks of Criteo's: hashed categories are X, the numeric columns Y; left out where the file is missing."""
+    """7200 clicks of Criteo; X has the hashed categories, Y the numeric columns. Left out if the file is missing."""
 
     name = "criteo"
     requirements = ["pip::minmin", "pip::scikit-learn"]

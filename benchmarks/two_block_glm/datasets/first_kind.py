@@ -6,7 +6,7 @@ from benchmark_utils import clicks
 
 
 class Dataset(BaseDataset):
-    """Generated clicks, many rare columns beside 20 ill-conditioned ones, under three pairs of penalties."""
+    """Generated clicks: many rare columns beside 20 ill-conditioned ones, with three pairs of penalties."""
 
     name = "first kind"
     parameters = {"penalties": ["easy", "middle", "hard"], "scale": [0.25, 1.0, 4.0], "seed": [0]}

@@ -6,7 +6,7 @@ from benchmark_utils import clicks
 
 
 class Dataset(BaseDataset):
-    """Generated clicks, fewer and fuller columns beside 50 well-conditioned ones."""
+    """Generated clicks: fewer, fuller columns beside 50 well-conditioned ones."""
 
     name = "second kind"
     parameters = {"scale": [0.25, 1.0, 4.0], "seed": [0]}

@@ -2,7 +2,7 @@ from benchmark_utils.real_dataset import RealDataset
 
 
 class Dataset(RealDataset):
-    """w8a, the last 50 columns are Y; left out where the file is not beside the project."""
+    """w8a; the last 50 columns are Y. Left out if the file is not in ../shared/data."""
 
     name = "w8a"
     requirements = ["pip::minmin", "pip::scikit-learn"]

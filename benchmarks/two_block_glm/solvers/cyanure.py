@@ -2,7 +2,7 @@ from benchmark_utils.peer_solver import PeerSolver
 
 
 class Solver(PeerSolver):
-    """cyanure on scaled columns, its algorithm chosen by itself."""
+    """cyanure on scaled columns; it chooses the algorithm."""
 
     name = "cyanure"
     module = "cyanure"

@@ -1,1 +1,1 @@
-"""An app for Flower: hospitals that share a model, and keep what is theirs."""
+"""A Flower app: hospitals fit one model together, and their data and a part of the model stay private."""

@@ -1,4 +1,4 @@
-"""The half that runs in a hospital: its data, and its y, which is kept in a folder there."""
+"""The client, which runs in a hospital: its data, and its y_i, which is kept in a folder there."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from minmin.federated.flower import client_app, client_id
 
 
 def hospital(context: Context) -> Client:
-    own, patients = problem(int(context.node_config["partition-id"]))
-    states = context.node_config.get("states", context.run_config["states"])
-    return Client(own, weight=patients, store=FolderStore(Path(str(states)).expanduser() / client_id(context)))
+    local_problem, patients = problem(int(context.node_config["partition-id"]))
+    states = Path(str(context.node_config.get("states", context.run_config["states"]))).expanduser()
+    return Client(local_problem, weight=patients, store=FolderStore(states / client_id(context)))
 
 
 app = client_app(hospital)

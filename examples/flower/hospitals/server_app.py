@@ -1,4 +1,4 @@
-"""The half that runs at the server: it knows x, gradients in x and a few numbers."""
+"""The server: it sees x, gradients in x and a few numbers, but no data and no y_i."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The group of commands, and how each of them may end."""
+"""The group of all commands, and the exit codes."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from minmin.cli.solve import solve
 from minmin.errors import MinMinError
 
 DONE, NOT_REACHED, WRONG_INPUT, NO_FILE, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes; 1 is said by the commands themselves."""
+"""Exit codes; the commands themselves return NOT_REACHED."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(minmin.__version__, message="minmin %(version)s")
 def app() -> None:
-    """Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the minimum you are.
+    """Minimise f(x, y), where x is expensive and y is cheap, with a proved bound on the distance to the minimum.
 
     \b
-    Fit a model with a penalty per block, with a certificate, and use it:
+    Fit a linear model with a penalty per block of columns, and predict with it:
       minmin fit clicks.csv --target clicked --block 'words=word_*:1e-3' --alpha 1e-6 --save model.skops
       minmin predict model.skops tomorrow.csv --proba
-    The same without an intercept, by any method:
+    Fit a linear model with two blocks x and y, by any method:
       minmin solve data.svm --y-columns 101- --alpha-x 1e-3 --alpha-y 1e-5
-    Look whether a file is fit for that:
+    Check a file and the model that it gives, without fitting it:
       minmin check clicks.csv --target clicked --y-columns 'age,price_*'
-    See how many rounds that takes over clients that keep their data:
+    Simulate federated learning and count its rounds:
       minmin federated simulate data.svm --clients 20 --x-columns 1-100
-    Run the paper's experiments again and open report/index.html:
+    Repeat the experiments of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, in report/index.html:
       minmin reproduce
 
-    Exit codes: 0 done; 1 ended short of the tolerance, or a check failed; 2 wrong input; 3 a file that cannot be
+    Exit codes: 0 success; 1 the tolerance was not reached, or a check failed; 2 wrong input; 3 a file cannot be
     written; 130 interrupted.
     """
 
@@ -45,10 +45,10 @@ def app() -> None:
 @app.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the script that completes minmin's commands in SHELL.
+    """Print a script for tab completion of minmin's commands in a shell.
 
     \b
-    For bash, in ~/.bashrc:
+    For bash, add this line to ~/.bashrc:
       eval "$(minmin completion bash)"
     """
     kind = get_completion_class(shell)
@@ -61,10 +61,10 @@ for command in (reproduce, solve, fit, predict, check, federated, methods):
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command line; every foreseen failure is one line on standard error and an exit code."""
+    """Run a command line. Every expected failure prints one line on standard error and returns an exit code."""
     try:
-        answer = app.main(arguments, prog_name="minmin", standalone_mode=False)
-        return answer if isinstance(answer, int) else DONE
+        exit_code = app.main(arguments, prog_name="minmin", standalone_mode=False)
+        return exit_code if isinstance(exit_code, int) else DONE
     except click.ClickException as error:
         error.show()
         return error.exit_code

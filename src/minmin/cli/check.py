@@ -15,9 +15,9 @@ from minmin.cli.output import Output, output_options
 @model_options
 @output_options
 def check(model: Model, output: Output) -> int:
-    """Look whether FILE can be read and what model it makes: rows, blocks, conditioning, gradients.
+    """Check that FILE can be read, and the model that it gives: rows, blocks, conditioning, gradients.
 
-    Takes the options of 'minmin solve' that describe the model.
+    The options are those of 'minmin solve' that describe the model; COLUMNS as there.
 
     \b
       minmin check a9a.gz --x-columns 1-100 --alpha-x 1e-3 --alpha-y 1e-5
@@ -27,7 +27,7 @@ def check(model: Model, output: Output) -> int:
     report = checking.check(model.problem)
     kappas = f"κ_x = {constants.kappa_x:.3g}, κ_y = {constants.kappa_y:.3g} ({constants.source})"
     findings = [asdict(finding) for finding in report.findings]
-    output.answer(
+    output.print_result(
         f"{model}\n{kappas}\n{report}",
         {**model.summary(), "constants": asdict(constants), "ok": report.ok, "findings": findings},
     )

@@ -1,4 +1,4 @@
-"""Which columns are x and which are y."""
+"""Which columns of a file are in x and which are in y."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from minmin.cli.table import Table
 from minmin.errors import InputError, near_names
 
 _SHARE_OF_Y = 0.1
-"""Where nobody chooses, y has at most this share of all entries."""
+"""If the user does not choose columns, y has at most this share of all entries."""
 
 
-def two_blocks(table: Table, x: str | None, y: str | None) -> tuple[list[int], list[int]]:
-    """The columns of both blocks; a block that is not described gets what the other leaves."""
+def split_columns(table: Table, x: str | None, y: str | None) -> tuple[list[int], list[int]]:
+    """The columns of both blocks. A block that is not given gets the columns that the other leaves."""
     count = len(table.names)
     if count < 2:
-        raise InputError(f"{table.file} has {count} column{'s' * (count != 1)} beside the target; two blocks need two")
+        raise InputError(
+            f"{table.file} has {count} column{'s' * (count != 1)} besides the target; two blocks need at least two"
+        )
     all_columns = set(range(count))
     if x is not None:
         in_x = find_columns(table, x, "--x-columns")
         in_y = all_columns - in_x if y is None else find_columns(table, y, "--y-columns")
     else:
-        in_y = _densest(table) if y is None else find_columns(table, y, "--y-columns")
+        in_y = _find_densest(table) if y is None else find_columns(table, y, "--y-columns")
         in_x = all_columns - in_y
     if both := in_x & in_y:
         raise InputError(
@@ -32,11 +34,11 @@ def two_blocks(table: Table, x: str | None, y: str | None) -> tuple[list[int], l
         )
     for block, option in ((in_x, "--y-columns"), (in_y, "--x-columns")):
         if not block:
-            raise InputError(f"{option} takes all columns of {table.file}; the other block needs one, too")
+            raise InputError(f"{option} takes all columns of {table.file}; leave at least one for the other block")
     return sorted(in_x), sorted(in_y)
 
 
-def _densest(table: Table) -> set[int]:
+def _find_densest(table: Table) -> set[int]:
     count = len(table.names)
     entries = np.bincount(table.matrix(range(count)).indices, minlength=count)
     order = np.argsort(-entries, kind="stable")
@@ -44,28 +46,28 @@ def _densest(table: Table) -> set[int]:
     return {int(i) for i in order[: max(1, int(kept.argmin()) if not kept.all() else 1)]}
 
 
-def find_columns(table: Table, words: str, option: str) -> set[int]:
-    """The columns that a user's words mean: names and patterns of a table, numbers and ranges of a LIBSVM file."""
-    found: set[int] = set()
-    for word in filter(None, (word.strip() for word in words.split(","))):
-        found |= _find_by_number(table, word, option) if table.numbered else _find_by_name(table, word, option)
-    return found
+def find_columns(table: Table, text: str, option: str) -> set[int]:
+    """The columns that an option names: by names and patterns of a table, by numbers and ranges of a LIBSVM file."""
+    columns: set[int] = set()
+    for item in filter(None, (item.strip() for item in text.split(","))):
+        columns |= _find_by_number(table, item, option) if table.numbered else _find_by_name(table, item, option)
+    return columns
 
 
-def _find_by_number(table: Table, word: str, option: str) -> set[int]:
-    match = re.fullmatch(r"(\d+)(-?)(\d*)", word)
+def _find_by_number(table: Table, item: str, option: str) -> set[int]:
+    match = re.fullmatch(r"(\d+)(-?)(\d*)", item)
     count = len(table.names)
     if match is None:
-        raise InputError(f"{option} {word}: columns of a LIBSVM file are numbers from 1 on, as in '1-100,120-'")
+        raise InputError(f"{option} {item}: columns of a LIBSVM file are numbers from 1 on, as in '1-100,120-'")
     first = int(match[1])
     last = int(match[3] or count) if match[2] else first
     if not 1 <= first <= last <= count:
-        raise InputError(f"{option} {word}: {table.file} has columns 1 to {count}")
+        raise InputError(f"{option} {item}: {table.file} has columns 1 to {count}")
     return set(range(first - 1, last))
 
 
-def _find_by_name(table: Table, word: str, option: str) -> set[int]:
-    found = {i for i, name in enumerate(table.names) if name == word or fnmatchcase(name, word)}
-    if not found:
-        raise InputError(f"{option} {word}: {table.file} has no such column; {near_names(word, table.names)}")
-    return found
+def _find_by_name(table: Table, item: str, option: str) -> set[int]:
+    columns = {i for i, name in enumerate(table.names) if name == item or fnmatchcase(name, item)}
+    if not columns:
+        raise InputError(f"{option} {item}: {table.file} has no such column; {near_names(item, table.names)}")
+    return columns

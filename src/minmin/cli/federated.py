@@ -6,14 +6,16 @@ import click
 
 from minmin import federated as federation
 from minmin.cli.model import Model, model_options
-from minmin.cli.output import EXIT_CODES, Output, outcome, output_options, tol_option
+from minmin.cli.output import EXIT_CODES, Output, output_options, summarise, tol_option
 from minmin.cli.partition import SPLITS, partition
 from minmin.federated.engines import ENGINES
+
+_SPLITS = {"sorted": "sorted by a random combination of y's columns", "label": "sorted by label", "random": "at random"}
 
 
 @click.group()
 def federated() -> None:
-    """Fit a model over clients that share x and keep their data and y to themselves.
+    """Fit a model over clients that share x and keep their data and their y private.
 
     \b
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100
@@ -22,27 +24,34 @@ def federated() -> None:
 
 @federated.command()
 @model_options
-@click.option(
-    "--clients", type=click.IntRange(1), default=10, show_default=True, help="How many clients share the rows."
-)
+@click.option("--clients", type=click.IntRange(1), default=10, show_default=True, help="The number of clients.")
 @click.option(
     "--split",
     type=click.Choice(SPLITS),
     default="sorted",
     show_default=True,
-    help="How rows are dealt out: sorted by a random feature of y, by label, or at random.",
+    help="How rows are split among clients: sorted by a random combination of the columns of y, sorted by label, or "
+    "at random.",
 )
-@click.option("--method", type=click.Choice(federation.names()), default="reduced-lbfgs", show_default=True)
-@click.option("--engine", type=click.Choice(sorted(ENGINES)), default="local", show_default=True)
-@click.option("--rounds", type=click.IntRange(1), default=1000, show_default=True, help="The most rounds.")
+@click.option(
+    "--method", type=click.Choice(federation.names()), default="reduced-lbfgs", show_default=True, help="The method."
+)
+@click.option(
+    "--engine",
+    type=click.Choice(sorted(ENGINES)),
+    default="local",
+    show_default=True,
+    help="Where clients run: in this process, in one process per client, or in Flower's simulation.",
+)
+@click.option("--rounds", type=click.IntRange(1), default=1000, show_default=True, help="Stop after this many rounds.")
 @tol_option(type=float)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the split.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The random seed of the split.")
 @click.option(
     "--held-out",
     type=click.FloatRange(0.0, 0.9),
     default=0.0,
     show_default=True,
-    help="Part of every client's rows to keep out of the fit; its mean loss there is shown by client.",
+    help="The share of each client's rows to keep out of the fit; the mean loss on them is printed per client.",
 )
 @output_options
 def simulate(
@@ -57,31 +66,36 @@ def simulate(
     held_out: float,
     output: Output,
 ) -> int:
-    """Deal the rows of FILE out to clients and fit one model over them; x is shared, y is each client's own.
+    """Split the rows of FILE among clients and fit one model over them: x is shared, each client has its own y.
 
-    Takes the options of 'minmin solve' that describe the model; COLUMNS as there.
+    The options that describe the model are those of 'minmin solve'; COLUMNS as there.
 
     \b
-    Twenty dissimilar clients, each in a process of its own:
+    Twenty dissimilar clients, each in a separate process:
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --engine processes
-    The same on Flower's simulation (pip install 'minmin[flower]'):
+    The same on Flower's simulation (needs the extra flower; not on Windows):
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --engine flower
-    How many rounds another method takes:
+    Another method, to compare the number of rounds:
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --method fedavg --rounds 300
-    How well every client does on a fifth of its rows, kept out:
+    The loss of each client on a fifth of its rows, which are kept out of the fit:
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --held-out 0.2
     """
-    holders = partition(model.problem, clients, split, seed, held_out)
-    output.say(f"{model}\n{clients} clients, rows {split}")
-    result = federation.run(holders, method, engine=engine, tol=tol, rounds=rounds, progress=output.shows_progress)
-    losses = federation.evaluate(holders, result.x, engine="local") if held_out else {}
+    parts = partition(model.problem, clients, split, seed, held_out)
+    output.print_text(f"{model}\n{clients} clients, rows {_SPLITS[split]}")
+    result = federation.run(parts, method, engine=engine, tol=tol, rounds=rounds, progress=output.shows_progress)
+    losses = federation.evaluate(parts, result.x, engine="local") if held_out else {}
     up, down = (int(result.history[name][-1]) for name in ("bytes_up", "bytes_down"))
-    told = {name: list(values) for name, values in losses.items()}
     traffic = {"bytes_up": up, "bytes_down": down}
-    output.answer(
+    output.print_result(
         f"{result}\n  {result.calls['grad_x']} rounds, {up / 1e6:.3g} MB up, {down / 1e6:.3g} MB down",
-        {**model.summary(), "clients": clients, **outcome(result), **traffic, **told},
+        {
+            **model.summary(),
+            "clients": clients,
+            **summarise(result),
+            **traffic,
+            **{name: list(values) for name, values in losses.items()},
+        },
     )
     for name, values in losses.items():
-        output.say(f"  {name} by client: {', '.join(f'{value:.4g}' for value in values)}")
+        output.print_text(f"  {name} per client: {', '.join(f'{value:.4g}' for value in values)}")
     return EXIT_CODES.get(result.status, 1)

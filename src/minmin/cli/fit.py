@@ -10,14 +10,14 @@ import click
 import numpy as np
 
 from minmin.cli.blocks import BlockSpec, choose_blocks, parse_blocks
-from minmin.cli.model import compact, loss_option, several, target_option
+from minmin.cli.model import choose_storage, describe_columns, loss_option, target_option
 from minmin.cli.output import (
     EXIT_CODES,
     Output,
-    columns_of_text,
-    outcome,
+    align_columns,
     output_options,
     save_option,
+    summarise,
     tol_option,
 )
 from minmin.cli.table import Table, read_table
@@ -33,12 +33,13 @@ from minmin.errors import InputError, MinMinError
     callback=parse_blocks,
     metavar="NAME=COLUMNS:ALPHA",
     multiple=True,
-    help="Columns under a penalty of their own, ALPHA/2 |w|² beside the mean loss; 0 is allowed. Any number of times.",
+    help="A block of columns and its penalty, which adds ALPHA/2 |w|² to the mean loss; 0 is allowed. Repeat the "
+    "option for more blocks.",
 )
-@click.option("--alpha", type=float, metavar="A", help="The penalty of all columns in no --block. [default: 1/rows]")
-@click.option("--ignore", metavar="COLUMNS", help="Columns of a table to leave out.")
+@click.option("--alpha", type=float, metavar="A", help="The penalty of the columns in no --block. [default: 1/rows]")
+@click.option("--ignore", metavar="COLUMNS", help="Columns of a CSV or Parquet file to leave out.")
 @loss_option
-@click.option("--intercept/--no-intercept", default=True, show_default=True, help="Its penalty is 0.")
+@click.option("--intercept/--no-intercept", default=True, show_default=True, help="Add an unpenalised intercept.")
 @tol_option(type=click.FloatRange(0.0, min_open=True))
 @save_option("skops", "Write the model to this file, for 'minmin predict'.")
 @output_options
@@ -54,32 +55,33 @@ def fit(
     save: Path | None,
     output: Output,
 ) -> int:
-    """Fit a model with a penalty per block to DATA and keep it: LIBSVM, or CSV or Parquet with a header.
+    """Fit a linear model with a penalty per block of columns to DATA, and save it.
 
-    What is minimised is the mean loss plus ALPHA/2 |w|² for every block. COLUMNS are names and patterns of a table,
-    'age,price_*', or numbers of a LIBSVM file, counted from 1, '1-100,120-'. Columns in no block form a last one,
-    'rest'. A logistic loss takes any number of classes.
+    DATA is a CSV or Parquet file with a header, or a LIBSVM file. The fit minimises the mean loss plus ALPHA/2 |w|² of
+    each block. COLUMNS are names and patterns in a CSV or Parquet file, as in 'age,price_*', or numbers in a LIBSVM
+    file, counted from 1, as in '1-100,120-'. Columns in no block form a last block, 'rest'. With the logistic loss the
+    target may have more than two classes.
 
     \b
-    Strong penalties for many rare words, a weak one for age and price:
+    A strong penalty for many rare words, a weak one for age and price:
       minmin fit clicks.csv --target clicked --block 'words=word_*:1e-3' --block 'numeric=age,price:1e-6' \\
                             --save model.skops
       minmin predict model.skops tomorrow.csv --proba
-    A LIBSVM file; all columns but the first 100 under --alpha:
+    A LIBSVM file, with one penalty for the first 100 columns and another for the rest:
       minmin fit a9a.gz --block first=1-100:1e-4 --alpha 1e-2
-    Counts, without penalties at all:
+    Counts, without any penalty:
       minmin fit visits.parquet --target visits --loss poisson --alpha 0 --ignore 'id,date'
     """
-    from minmin.cli.saved import dump  # what it needs is missed before the work
+    from minmin.cli.saved import dump  # if skops is missing, fail before the work
 
     table = read_table(file)
     values = table.take_target(target)
     blocks = choose_blocks(table, specs, ignore)
-    others = 1.0 / table.rows if alpha is None else alpha
-    alphas = {name: specs[name].alpha if name in specs else others for name in blocks}
+    default = 1.0 / table.rows if alpha is None else alpha
+    alphas = {name: specs[name].alpha if name in specs else default for name in blocks}
     options = {"fit_intercept": intercept, "tol": tol, "verbose": output.shows_progress}
     model = _fit(table, values, blocks, loss, alpha=alphas, **options)
-    found = [
+    fitted_blocks = [
         {
             "name": name,
             "columns": [table.names[column] for column in blocks[name]],
@@ -88,14 +90,14 @@ def fit(
         }
         for name, columns in model.blocks_.items()
     ]
-    output.answer(_text(table, found, loss, model), _summary(table, found, loss, model))
+    output.print_result(_describe(table, fitted_blocks, loss, model), _summarise_fit(table, fitted_blocks, loss, model))
     if save is not None:
         output.save(save, dump(model))
     return EXIT_CODES.get(model.result_.status, 1)
 
 
 def _fit(table: Table, values: Any, blocks: dict[Any, Any], loss: str, **parameters: Any) -> Any:
-    """The estimator, which knows columns by name where the table has names."""
+    """The fitted estimator; it stores the names of its columns if the table has names."""
     from sklearn.exceptions import ConvergenceWarning
 
     from minmin import estimators
@@ -109,35 +111,35 @@ def _fit(table: Table, values: Any, blocks: dict[Any, Any], loss: str, **paramet
     model = kinds[loss]({name: np.searchsorted(used, columns) for name, columns in blocks.items()}, **parameters)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the outcome says so
-            model.fit(compact(table.matrix(used)), values)
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the printed result says it
+            model.fit(choose_storage(table.matrix(used)), values)
     except MinMinError:
         raise
     except ValueError as error:
         raise InputError(f"{table.file}: {' '.join(str(error).split())}") from error
     if table.numbered:
-        model.first_index_ = table.first_index  # so that another file's columns are counted alike
+        model.first_index_ = table.first_index  # 'minmin predict' counts columns from the same index
     else:
         model.feature_names_in_ = np.array([table.names[column] for column in used], dtype=object)
     return model
 
 
-def _summary(table: Table, blocks: list[dict[str, Any]], loss: str, model: Any) -> dict[str, Any]:
+def _summarise_fit(table: Table, blocks: list[dict[str, Any]], loss: str, model: Any) -> dict[str, Any]:
     return {
         "file": str(table.file),
         "rows": table.rows,
         "loss": loss,
         "blocks": [{**block, "columns": len(block["columns"])} for block in blocks],
         "intercept": np.asarray(model.intercept_).tolist() if model.fit_intercept else None,
-        **outcome(model.result_),
+        **summarise(model.result_),
     }
 
 
-def _text(table: Table, blocks: list[dict[str, Any]], loss: str, model: Any) -> str:
+def _describe(table: Table, blocks: list[dict[str, Any]], loss: str, model: Any) -> str:
     lines = [
         ("block", "columns", "alpha", "|w|"),
-        *((b["name"], several(b["columns"]), f"{b['alpha']:.3g}", f"{b['norm']:.4g}") for b in blocks),
+        *((b["name"], describe_columns(b["columns"]), f"{b['alpha']:.3g}", f"{b['norm']:.4g}") for b in blocks),
     ]
     if model.fit_intercept:
         lines.append(("intercept", "", "0", f"{np.linalg.norm(model.intercept_):.4g}"))
-    return f"{table.file.name}: {table.rows} rows; {loss} loss\n\n{columns_of_text(lines)}\n\n{model.result_}"
+    return f"{table.file.name}: {table.rows} rows; {loss} loss\n\n{align_columns(lines)}\n\n{model.result_}"

@@ -13,16 +13,16 @@ from minmin.methods import describe
 @click.command()
 @json_option
 def methods(as_json: bool) -> None:
-    """List what --method takes.
+    """List the methods that 'minmin solve --method' accepts.
 
     \b
-    The names alone:
+    Only their names:
       minmin methods --json | jq -r 'keys[]'
     """
-    known = describe()
+    descriptions = describe()
     if as_json:
-        print_json(known)
+        print_json(descriptions)
         return
-    width = max(map(len, known))
-    for name, text in known.items():
+    width = max(map(len, descriptions))
+    for name, text in descriptions.items():
         click.echo(f"{name:<{width}}  {inspect.cleandoc(text)}")

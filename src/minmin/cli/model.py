@@ -1,4 +1,4 @@
-"""A two-block model from a file: the options that describe it, and the problem they make."""
+"""A linear model with two blocks, read from a file: the options that describe it, and the problem that they give."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from typing import Any
 
 import click
 
-from minmin.cli.columns import two_blocks
+from minmin.cli.columns import split_columns
 from minmin.cli.table import read_table
 from minmin.problems import GLM
 from minmin.problems.linear.losses import LOSSES
 
 target_option = click.option(
-    "--target", metavar="COLUMN", help="What to predict (CSV, Parquet; LIBSVM files begin lines with it)."
+    "--target", metavar="COLUMN", help="The column to predict in a CSV or Parquet file (LIBSVM files have a label)."
 )
-loss_option = click.option("--loss", type=click.Choice(sorted(LOSSES)), default="logistic", show_default=True)
+loss_option = click.option(
+    "--loss", type=click.Choice(sorted(LOSSES)), default="logistic", show_default=True, help="The loss of a row."
+)
 _OPTIONS = [
     click.argument("file", type=click.Path(path_type=Path)),
     target_option,
-    click.option("--x-columns", metavar="COLUMNS", help="The expensive block; all that is left where not given."),
-    click.option("--y-columns", metavar="COLUMNS", help="The cheap block; all that is left where not given."),
+    click.option("--x-columns", metavar="COLUMNS", help="The expensive block. [default: all columns not in y]"),
+    click.option("--y-columns", metavar="COLUMNS", help="The cheap block. [default: all columns not in x]"),
     loss_option,
-    click.option(
-        "--alpha-x", type=float, metavar="A", help="Penalty alpha_x/2 |x|² beside the mean loss. [default: 1/rows]"
-    ),
-    click.option("--alpha-y", type=float, metavar="A", help="Penalty alpha_y/2 |y|². [default: 1/rows]"),
+    click.option("--alpha-x", type=float, metavar="A", help="The penalty of x: adds A/2 |x|². [default: 1/rows]"),
+    click.option("--alpha-y", type=float, metavar="A", help="The penalty of y: adds A/2 |y|². [default: 1/rows]"),
 ]
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what describes a model to a command, which gets a Model in place of all of it."""
+    """Add the options that describe a model to a command, which is then called with a Model instead of them."""
 
     @functools.wraps(command)
     def with_model(**options: Any) -> Any:
-        described = {name: options.pop(name) for name in inspect.signature(_read_model).parameters}
-        return command(model=_read_model(**described), **options)
+        model_values = {name: options.pop(name) for name in inspect.signature(_read_model).parameters}
+        return command(model=_read_model(**model_values), **options)
 
-    return functools.reduce(lambda made, option: option(made), reversed(_OPTIONS), with_model)
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(_OPTIONS), with_model)
 
 
 @dataclass(frozen=True)
 class Model:
-    """A problem and where it came from."""
+    """A linear model with two blocks: the problem, its file, and the names of its columns."""
 
     file: Path
     problem: GLM
@@ -57,7 +57,8 @@ class Model:
     def __str__(self) -> str:
         p = self.problem
         return (
-            f"{self.file.name}: {self.rows} rows; x: {several(self.x_columns)}; y: {several(self.y_columns)}\n"
+            f"{self.file.name}: {self.rows} rows; x: {describe_columns(self.x_columns)}; "
+            f"y: {describe_columns(self.y_columns)}\n"
             f"{p.loss.name} loss, alpha_x = {p.alpha_x:.3g}, alpha_y = {p.alpha_y:.3g}"
         )
 
@@ -74,7 +75,7 @@ class Model:
         }
 
 
-def several(columns: list[str]) -> str:
+def describe_columns(columns: list[str]) -> str:
     shown = ", ".join(columns if len(columns) <= 4 else [*columns[:2], "…", columns[-1]])
     return f"{len(columns)} column{'s' if len(columns) > 1 else ''} ({shown})"
 
@@ -90,11 +91,11 @@ def _read_model(
 ) -> Model:
     table = read_table(file)
     values = table.take_target(target)
-    x, y = two_blocks(table, x_columns, y_columns)
+    x, y = split_columns(table, x_columns, y_columns)
     rows = table.rows
     problem = GLM(
-        compact(table.matrix(x)),
-        compact(table.matrix(y)),
+        choose_storage(table.matrix(x)),
+        choose_storage(table.matrix(y)),
         values,
         loss,
         alpha_x=1.0 / rows if alpha_x is None else alpha_x,
@@ -103,7 +104,7 @@ def _read_model(
     return Model(file, problem, [table.names[i] for i in x], [table.names[i] for i in y], rows)
 
 
-def compact(matrix: Any) -> Any:
-    """Dense where most entries are there anyway, since dense products are faster then."""
+def choose_storage(matrix: Any) -> Any:
+    """The matrix as a dense array if more than 30 % of it is stored, since dense products are then faster."""
     filled = matrix.nnz / max(1, matrix.shape[0] * matrix.shape[1])
     return matrix.toarray() if filled > 0.3 else matrix

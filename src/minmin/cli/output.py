@@ -1,4 +1,4 @@
-"""What all commands share: --json, --quiet, --tol, --save, and how results are printed."""
+"""Options that commands share (--json, --quiet, --tol, --save), and the printing of results."""
 
 from __future__ import annotations
 
@@ -19,101 +19,108 @@ from minmin.files import write_atomically
 from minmin.result import Result
 
 EXIT_CODES = {"converged": 0, "interrupted": 130}
-"""Of a run's status; others are 1."""
+"""The exit code by the status of a run; 1 for any other status."""
 
 _Command = Callable[..., Any]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors (and what --json asks for).")
+quiet_option = functools.partial(click.option, "--quiet", "-q", is_flag=True)
 tol_option = functools.partial(
-    click.option, "--tol", default=1e-6, show_default=True, help="Stop when f - f* is proved to be at most this."
+    click.option,
+    "--tol",
+    default=1e-6,
+    show_default=True,
+    help="Stop when f - f* is proved to be at most this.",
 )
 
 
 @dataclass(frozen=True)
 class Output:
-    """To a person, to a script (``as_json``), or to nobody (``quiet``)."""
+    """Prints text for people, JSON for scripts (``as_json``), or nothing (``quiet``)."""
 
     as_json: bool
     quiet: bool
 
     @property
-    def talks(self) -> bool:
+    def prints_text(self) -> bool:
         return not (self.as_json or self.quiet)
 
     @property
     def shows_progress(self) -> bool:
-        return self.talks and sys.stderr.isatty()
+        return self.prints_text and sys.stderr.isatty()
 
-    def say(self, text: object) -> None:
-        """Print words for a person."""
-        if self.talks:
+    def print_text(self, text: object) -> None:
+        """Print text for people."""
+        if self.prints_text:
             click.echo(str(text))
 
-    def answer(self, text: object, content: dict[str, Any]) -> None:
-        """Print what was found, as text or as JSON."""
+    def print_result(self, text: object, content: dict[str, Any]) -> None:
+        """Print the result of a command, as text or as JSON."""
         if self.as_json:
             print_json(content)
-        self.say(text)
+        self.print_text(text)
 
     def save(self, path: Path, data: bytes) -> None:
         write_atomically(path, data)
-        self.say(f"saved to {path}")
+        self.print_text(f"saved to {path}")
 
 
 def output_options(command: _Command) -> _Command:
-    """Add --json and --quiet to a command, which gets an Output in place of them."""
+    """Add --json and --quiet to a command, which is then called with an Output instead of them."""
 
     @functools.wraps(command)
     def with_output(*, as_json: bool, quiet: bool, **options: Any) -> Any:
         return command(output=Output(as_json, quiet), **options)
 
-    return json_option(quiet_option(with_output))
+    return json_option(quiet_option(help="Print nothing but errors, and JSON if --json is given.")(with_output))
 
 
 def save_option(suffix: str, text: str) -> Callable[[_Command], _Command]:
-    """--save FILE, which replaces nothing but such files."""
+    """The option --save; it overwrites an existing file only if that is an archive as well."""
 
     def check(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
         if path is None:
             return None
-        check_place(path, "--save")
+        check_writable(path, "--save")
         if path.is_file() and path.stat().st_size > 0 and not zipfile.is_zipfile(path):
-            raise InputError(f"--save {path}: there is a file that is no .{suffix} archive; it was left as it is")
+            raise InputError(
+                f"--save {path}: the file exists and is not a .{suffix} archive; it was left as it is; "
+                "give another name"
+            )
         return path
 
     return click.option("--save", type=click.Path(path_type=Path), callback=check, help=text)
 
 
-def check_place(path: Path, option: str) -> None:
-    """Better to hear of a wrong place before the work than after it."""
+def check_writable(path: Path, option: str) -> None:
+    """Check the path of an output before the work starts, so that a wrong one does not waste it."""
     if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}")
+        raise InputError(f"{option} {path}: there is no folder {path.parent}; create it, or give another path")
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder; give the name of a file")
 
 
-def columns_of_text(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of cells under each other."""
+def align_columns(lines: Sequence[Sequence[str]]) -> str:
+    """A table as text: cells of a column start at the same position."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
     return "\n".join(line.rstrip() for line in padded)
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """Numbers that JSON lacks become null."""
-    click.echo(json.dumps(_plain(content), ensure_ascii=False))
+    """Print one line of JSON; NaN and infinity, which JSON does not have, become null."""
+    click.echo(json.dumps(_replace_non_finite(content)))
 
 
-def outcome(result: Result) -> dict[str, Any]:
-    """What a script wants to know of a run."""
-    kept = ("status", "message", "method", "fun", "gap_bound", "certified", "nit", "seconds", "calls")
-    return {name: getattr(result, name) for name in kept}
+def summarise(result: Result) -> dict[str, Any]:
+    """The fields of a result that --json prints."""
+    names = ("status", "message", "method", "fun", "gap_bound", "certified", "nit", "seconds", "calls")
+    return {name: getattr(result, name) for name in names}
 
 
-def _plain(value: Any) -> Any:
+def _replace_non_finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _replace_non_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_replace_non_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""The rows of one file, partitioned among clients."""
+"""Splits the rows of one file among clients."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ HELD_OUT_LOSS = "held_out_loss"
 
 
 def partition(problem: GLM, count: int, split: str, seed: int, held_out: float) -> list[Client]:
-    """Clients with a part of the rows each; of ``held_out`` of them, drawn at random, each tells its mean loss."""
+    """Split the rows among clients. Each holds out a share ``held_out`` of its rows, drawn at random, for a metric."""
     rows = problem.target.shape[0]
     if count > rows:
-        raise InputError(f"--clients {count}: the file has {rows} rows, and every client needs one")
+        raise InputError(f"--clients {count}: the file has only {rows} rows, and every client needs one")
     rng = np.random.default_rng(seed)
     clients = []
-    for own in np.array_split(_order(problem, split, rng), count):
-        kept_out = round(held_out * len(own))
-        if held_out and not 0 < kept_out < len(own):
+    for of_client in np.array_split(_order(problem, split, rng), count):
+        test_count = round(held_out * len(of_client))
+        if held_out and not 0 < test_count < len(of_client):
             raise InputError(
-                f"--held-out {held_out:g}: leaves {kept_out} of the {len(own)} rows of a client to look at"
+                f"--held-out {held_out:g}: {test_count} of the {len(of_client)} rows of a client would be held out; "
+                "choose another share, or fewer clients"
             )
-        drawn = rng.permutation(own) if held_out else own
-        kept, apart = drawn[kept_out:], drawn[:kept_out]
-        metrics = {HELD_OUT_LOSS: partial(_mean_loss, _part(problem, apart, 0.0))} if held_out else None
-        clients.append(Client(_part(problem, kept), len(kept), metrics=metrics))
+        order = rng.permutation(of_client) if held_out else of_client
+        train, test = order[test_count:], order[:test_count]
+        metrics = {HELD_OUT_LOSS: partial(_mean_loss, _select_rows(problem, test, 0.0))} if held_out else None
+        clients.append(Client(_select_rows(problem, train), len(train), metrics=metrics))
     return clients
 
 
@@ -39,8 +40,8 @@ def _mean_loss(rows: GLM, x: Any, y: Any) -> float:
     return rows.fix(x).at(y).value
 
 
-def _part(problem: GLM, rows: np.ndarray[Any, Any], penalty: float = 1.0) -> GLM:
-    """The same model of these rows, its penalties times a factor."""
+def _select_rows(problem: GLM, rows: np.ndarray[Any, Any], penalty: float = 1.0) -> GLM:
+    """The same model on some of the rows, with its penalties multiplied by ``penalty``."""
     return GLM(
         problem.X[rows],
         problem.Y[rows],

@@ -10,8 +10,8 @@ from typing import Any
 import click
 import numpy as np
 
-from minmin.cli.model import compact
-from minmin.cli.output import check_place, quiet_option
+from minmin.cli.model import choose_storage
+from minmin.cli.output import check_writable, quiet_option
 from minmin.cli.table import PARQUET, Table, read_table
 from minmin.errors import InputError, near_names
 from minmin.files import write_atomically
@@ -19,7 +19,7 @@ from minmin.files import write_atomically
 _Vector = np.ndarray[Any, Any]
 
 _SHOWN = 5
-"""Of missing columns."""
+"""How many missing columns an error names."""
 
 
 @click.command()
@@ -28,16 +28,16 @@ _SHOWN = 5
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Write to this file, Parquet where its name says so, else CSV; without it, CSV is printed.",
+    help="Write to this file: Parquet if its name ends in .parquet or .pq, else CSV. [default: print CSV]",
 )
-@click.option("--proba", is_flag=True, help="The probability of every class instead of the likeliest class.")
-@quiet_option
+@click.option("--proba", is_flag=True, help="Predict the probability of each class instead of the most probable class.")
+@quiet_option(help="With --output, do not print how many predictions were written.")
 def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: bool) -> int:
-    """Predict every row of DATA with a MODEL that 'minmin fit --save' wrote.
+    """Predict the target of each row of DATA with a MODEL that 'minmin fit --save' wrote.
 
-    A table needs the model's columns, by name and in any order; a target and other columns may be there or not. A
-    LIBSVM file begins every line with a label, which is not looked at; columns that it lacks are zero, columns that
-    the model lacks are left out. Loading a model runs no code: a file with anything else in it is refused.
+    A CSV or Parquet file must have the model's columns, by name and in any order; other columns are ignored. In a
+    LIBSVM file the labels are ignored, missing columns count as zero, and columns that the model does not have are
+    ignored. Loading a model never runs code from the file; a file that could is refused.
 
     \b
       minmin predict model.skops tomorrow.csv
@@ -46,15 +46,15 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
     from minmin.cli.saved import load
 
     if output is not None:
-        check_place(output, "--output")
+        check_writable(output, "--output")
         if output.resolve() in (file.resolve(), data.resolve()):
-            raise InputError(f"--output {output} is a file that is read; give another name")
+            raise InputError(f"--output {output} is also an input; give another name")
     model = load(file)
     if proba and not hasattr(model, "predict_proba"):
         raise InputError(f"--proba: {file} holds a {type(model).__name__}, which has no classes; leave --proba out")
-    matrix = compact(_take_columns(model, file, data))
+    matrix = choose_storage(_take_columns(model, file, data))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were just put in order
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # _take_columns has matched the names
         columns = _predict_proba(model, matrix) if proba else {"prediction": _predict(model, matrix)}
     content = _write(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
     if output is None:
@@ -67,18 +67,20 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
 
 
 def _take_columns(model: Any, file: Path, data: Path) -> Any:
-    """The model's columns of the data, in its order."""
+    """The columns of the data that the model needs, in its order."""
     names = getattr(model, "feature_names_in_", None)
     table = read_table(data, getattr(model, "first_index_", None))
     if table.numbered and names is not None:
-        raise InputError(f"{data} is read as LIBSVM, but {file} was fitted to a table and knows columns by name")
+        raise InputError(
+            f"{data} is read as LIBSVM, but {file} was fitted to a CSV or Parquet file; give a file with column names"
+        )
     if not table.numbered and names is None:
-        raise InputError(f"{data} is a table, but {file} was fitted to a LIBSVM file and knows columns by number")
+        raise InputError(f"{data} has column names, but {file} was fitted to a LIBSVM file; give a LIBSVM file")
     return _take_first(table, model.n_features_in_) if names is None else _take_named(table, list(names))
 
 
 def _take_first(table: Table, count: int) -> Any:
-    """So many columns; those that a LIBSVM file does not get to are zero."""
+    """The first ``count`` columns; those that the LIBSVM file does not have are zero."""
     matrix = table.matrix(list(range(min(count, len(table.names)))))
     matrix.resize(table.rows, count)
     return matrix
@@ -105,7 +107,7 @@ def _predict(model: Any, matrix: Any) -> _Vector:
 
 
 def _classes(model: Any) -> _Vector:
-    """Whole numbers as such, as they stood in the file."""
+    """The classes; floats that are all whole numbers become integers, as they were in the file."""
     classes: _Vector = model.classes_
     whole = classes.dtype.kind == "f" and (classes == np.trunc(classes)).all() and (np.abs(classes) < 2**53).all()
     return classes.astype(np.int64) if whole else classes

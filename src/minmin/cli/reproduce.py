@@ -24,67 +24,80 @@ _COLOURS = {"holds": "blue", "holds mostly": "yellow", "does not hold": "red"}
 @click.command()
 @click.argument("experiment", type=click.Choice([*EXPERIMENTS, "all"]), default="all")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default="report", show_default=True, help="The report's folder."
+    "--out", type=click.Path(path_type=Path), default="report", show_default=True, help="The folder for the report."
 )
 @click.option(
-    "--seeds", type=click.IntRange(1), default=10, show_default=True, help="Random problems, and random runs."
+    "--seeds",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="How many random problems to draw, and how often to run each randomised method.",
 )
-@click.option("--tol", type=float, default=1e-8, show_default=True, help="The relative gap at which runs end.")
+@click.option(
+    "--tol", type=float, default=1e-8, show_default=True, help="Runs end at this relative gap (f - f*)/(f(0) - f*)."
+)
+@click.option(
+    "--a9a",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The data set a9a (LIBSVM format), for 'federated'. Without it, similar rows are generated.",
+)
 @output_options
-def reproduce(experiment: str, out: Path, seeds: int, tol: float, output: Output) -> None:
-    """Run the paper's experiments again: figures, every number, and a verdict on each claim.
+def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | None, output: Output) -> None:
+    """Repeat the paper's experiments: figures, all counts, and a verdict on each claim.
 
-    The report's page is index.html in the folder --out. Ctrl-C keeps what is finished there, and the same command
-    resumes from it. A folder that holds anything else is left alone.
+    The paper is Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439. The report is index.html in the folder --out.
+    After Ctrl-C, the same command resumes from the finished runs in that folder. The command does not write to a
+    folder that contains other files.
 
     \b
     Everything, in about two minutes on two cores:
       minmin reproduce
-    Its federated application, with the methods it names (a9a from ../shared/data, or data like it):
-      minmin reproduce federated --out federated
-    The quadratics alone, with more seeds:
+    Only the federated application, on a9a:
+      minmin reproduce federated --a9a a9a.gz --out federated
+    Only the quadratics, with more seeds:
       minmin reproduce quadratic --seeds 30 --out quadratics
-    A quick look:
-      minmin reproduce --seeds 2 --tol 1e-3 --out look
+    A quick trial:
+      minmin reproduce --seeds 2 --tol 1e-3 --out trial
     """
     from minmin.experiments.reproduce import reproduce as make_report  # plotting libraries take a second to load
 
-    with _progress(shown=output.talks) as tell:
+    with _show_progress(shown=output.prints_text) as on_progress:
         try:
-            report = make_report(experiment, out, seeds=seeds, tol=tol, tell=tell)
+            report = make_report(experiment, out, seeds=seeds, tol=tol, a9a=a9a, on_progress=on_progress)
         except KeyboardInterrupt:
-            click.echo(f"\nWhat is finished is kept in {out}; the same command resumes from there.", err=True)
+            click.echo(f"\nFinished runs are kept in {out}; the same command resumes from them.", err=True)
             raise
     claims = [claim.as_dict() for claim in report.claims]
-    output.answer(_text(report), {"page": str(report.page), "runs": report.runs, "claims": claims})
+    output.print_result(_describe(report), {"page": str(report.page), "runs": report.runs, "claims": claims})
 
 
 @contextmanager
-def _progress(shown: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal; elsewhere a line every ten seconds."""
+def _show_progress(shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on a terminal, or else print a line every ten seconds."""
     if not shown:
-        yield lambda done, wanted: None
+        yield lambda done, total: None
     elif sys.stderr.isatty():
         with click.progressbar(length=1, label="runs", file=sys.stderr, show_pos=True) as bar:
 
-            def advance(done: int, wanted: int) -> None:
-                bar.length = wanted
+            def advance(done: int, total: int) -> None:
+                bar.length = total
                 bar.update(done - bar.pos)
 
             yield advance
     else:
         due = time.monotonic()
 
-        def say(done: int, wanted: int) -> None:
+        def print_line(done: int, total: int) -> None:
             nonlocal due
-            if time.monotonic() >= due or done == wanted:
+            if time.monotonic() >= due or done == total:
                 due = time.monotonic() + 10.0
-                click.echo(f"{done} of {wanted} runs", err=True)
+                click.echo(f"{done} of {total} runs", err=True)
 
-        yield say
+        yield print_line
 
 
-def _text(report: Report) -> str:
+def _describe(report: Report) -> str:
     lines = []
     for claim in report.claims:
         lines.append(f"\n{claim.text}")

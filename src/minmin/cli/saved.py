@@ -1,4 +1,4 @@
-"""Fitted models as files. Loading one runs no code of the file's: only the types named here are made from it."""
+"""Fitted models as files. Loading one never runs code from the file: only the types listed here are built from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRUSTED = (
     "minmin.result.History",
     "minmin.core.bound.Bound",
 )
-"""What a file may hold beside NumPy arrays, Python's own numbers, strings and containers."""
+"""The types that a file may contain besides NumPy arrays and Python's own numbers, strings and containers."""
 
 
 def dump(model: Any) -> bytes:
@@ -29,29 +29,31 @@ def dump(model: Any) -> bytes:
 
 
 def load(file: Path) -> Any:
-    """The estimator in a file, or an error that says why there is none."""
+    """Load the estimator in a file, or raise an error that says why the file has none."""
     try:
         content = file.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
     try:
-        strange = set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED)
-        if not strange:
+        untrusted = set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED)
+        if not untrusted:
             model = skops.io.loads(content, trusted=list(TRUSTED))
-    except Exception as error:  # what a damaged or foreign file makes the readers raise is anything
-        raise InputError(f"{file} is no model that 'minmin fit --save' wrote, or is damaged") from error
-    if strange:
+    except Exception as error:  # a damaged file, or one of another program, can make skops raise anything
+        raise InputError(f"{file} is damaged or is not a model that 'minmin fit --save' wrote") from error
+    if untrusted:
         raise InputError(
-            f"{file} was not loaded, since it holds types that no model of minmin has and that could run code: "
-            f"{', '.join(sorted(strange))}"
+            f"{file} was not loaded: it contains types that could run code and that no minmin model has: "
+            f"{', '.join(sorted(untrusted))}"
         )
     if not isinstance(model, BlockModel) or not _is_fitted(model):
-        raise InputError(f"{file} holds no fitted model of minmin, but {type(model).__name__}")
+        raise InputError(
+            f"{file} contains a {type(model).__name__}, not a fitted model; give a file that 'minmin fit --save' wrote"
+        )
     return model
 
 
 def _is_fitted(model: Any) -> bool:
-    """Whether the parts that predictions need are there and fit together."""
+    """Whether the attributes that predictions need exist and have matching shapes."""
     coef, count = getattr(model, "coef_", None), getattr(model, "n_features_in_", None)
     if not (isinstance(coef, np.ndarray) and coef.ndim in (1, 2) and coef.shape[-1] == count and _are_numbers(coef)):
         return False

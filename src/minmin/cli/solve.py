@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from minmin.cli.model import Model, model_options
-from minmin.cli.output import EXIT_CODES, Output, outcome, output_options, save_option, tol_option
+from minmin.cli.output import EXIT_CODES, Output, output_options, save_option, summarise, tol_option
 from minmin.methods import names
 from minmin.result import Result
 from minmin.solve import minimize
@@ -18,28 +18,36 @@ from minmin.solve import minimize
 
 @click.command()
 @model_options
-@click.option("--method", type=click.Choice(names()), default="auto", show_default=True)
+@click.option(
+    "--method",
+    type=click.Choice(names()),
+    default="auto",
+    show_default=True,
+    help="The method; 'minmin methods' describes them.",
+)
 @tol_option(type=float)
-@save_option("npz", "Write x, y, their columns' names and the outcome to this .npz file.")
+@save_option("npz", "Write x, y, the names of their columns and the result to this .npz file.")
 @output_options
 def solve(model: Model, method: str, tol: float, save: Path | None, output: Output) -> int:
-    """Fit a generalised linear model with a penalty per block to FILE: LIBSVM, or CSV or Parquet with a header.
+    """Fit a linear model with two blocks of columns to FILE, without an intercept.
 
-    What is minimised is the mean loss plus alpha_x/2 |x|² + alpha_y/2 |y|², without an intercept. COLUMNS are names
-    and patterns of a table, 'age,price_*', or numbers of a LIBSVM file, counted from 1, '1-100,120-'. Without either
-    option the densest columns, up to a tenth of all entries, are y.
+    FILE is a CSV or Parquet file with a header, or a LIBSVM file. The mean loss plus alpha_x/2 |x|² + alpha_y/2 |y|² is
+    minimised, where x and y are the coefficients of the expensive and of the cheap columns. COLUMNS are names and
+    patterns in a CSV or Parquet file, as in 'age,price_*', or numbers in a LIBSVM file, counted from 1, as in
+    '1-100,120-'. If neither --x-columns nor --y-columns is given, y gets the densest columns, with at most a tenth of
+    all entries.
 
     \b
-    The first 100 columns are expensive, the rest cheap:
+    The first 100 columns are expensive, the rest are cheap:
       minmin solve a9a.gz --x-columns 1-100 --alpha-x 1e-3 --alpha-y 1e-5
-    A table, all columns but the target and those in y are x; keep the answer:
+    A CSV file; x gets all columns except the target and those in y; save the result:
       minmin solve clicks.csv --target clicked --y-columns 'age,price_*' --save model.npz
-    For a script:
+    In a script:
       minmin solve a9a.gz --json | jq .gap_bound
     """
-    output.say(model)
+    output.print_text(model)
     result = minimize(model.problem, method=method, tol=tol, progress=output.shows_progress)
-    output.answer(result, {**model.summary(), **outcome(result)})
+    output.print_result(result, {**model.summary(), **summarise(result)})
     if save is not None:
         output.save(save, _archive(model, result))
     return EXIT_CODES.get(result.status, 1)
@@ -47,7 +55,7 @@ def solve(model: Model, method: str, tol: float, save: Path | None, output: Outp
 
 def _archive(model: Model, result: Result) -> bytes:
     buffer = io.BytesIO()
-    told = json.dumps({**model.summary(), **outcome(result)})
+    summary = json.dumps({**model.summary(), **summarise(result)})
     np.savez(
         buffer,
         allow_pickle=False,
@@ -55,6 +63,6 @@ def _archive(model: Model, result: Result) -> bytes:
         y=result.y,
         x_columns=np.array(model.x_columns),
         y_columns=np.array(model.y_columns),
-        outcome=np.array(told),
+        outcome=np.array(summary),
     )
     return buffer.getvalue()

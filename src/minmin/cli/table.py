@@ -1,4 +1,4 @@
-"""LIBSVM, CSV and Parquet files as one kind of table: column names and numbers, and a target beside them."""
+"""Reads LIBSVM, CSV and Parquet files as tables: named columns of numbers, and a target."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _CSV = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 _MOST_COLUMNS = 100_000_000
 _LARGEST = 1e150
-"""Numbers above this have squares that overflow."""
+"""The square of a number far above this overflows."""
 
 _Vector = np.ndarray[Any, Any]
 
 
 class Table(ABC):
-    """Named columns, of which only those that are chosen need be numbers."""
+    """Named columns; only the columns that are used must contain numbers."""
 
     file: Path
     names: Sequence[str]
     rows: int
     numbered: bool
-    """Whether columns are named by their numbers, from 1 on."""
+    """Whether the names of columns are their numbers, counted from 1."""
     first_index: int | None = None
-    """What a LIBSVM file calls its first column: 1, or 0."""
+    """The index of the first column in a LIBSVM file: 1 or 0."""
 
     @abstractmethod
     def take_target(self, name: str | None) -> _Vector:
-        """The numbers to predict, which are then no column of the table."""
+        """Remove the target from the table and return it."""
 
     @abstractmethod
     def matrix(self, columns: Sequence[int]) -> Any:
@@ -43,7 +43,7 @@ class Table(ABC):
 
 
 def read_table(file: Path, first_index: int | None = None) -> Table:
-    """The table in a file; whatever is neither CSV nor Parquet by its name is LIBSVM, counted from ``first_index``."""
+    """Read a file; one that is neither CSV nor Parquet by its name is LIBSVM, with columns from ``first_index`` on."""
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".bz2")]
     if suffixes and suffixes[-1] in (*_CSV, *PARQUET):
         return _Frame(file, _read_arrow(file, suffixes[-1]))
@@ -57,12 +57,15 @@ class _Libsvm(Table):
         self.file, self._matrix, self._labels, self.first_index = file, matrix, labels, first_index
         self.rows, count = matrix.shape
         if count > _MOST_COLUMNS:
-            raise InputError(f"{file} has an index {count}; more than {_MOST_COLUMNS} columns are not supported")
+            raise InputError(f"{file} has the index {count}; more than {_MOST_COLUMNS} columns are not supported")
         self.names = [str(i + 1) for i in range(count)]
 
     def take_target(self, name: str | None) -> _Vector:
         if name is not None:
-            raise InputError(f"--target {name}: {self.file} is read as LIBSVM, where the target begins every line")
+            raise InputError(
+                f"--target {name}: {self.file} is read as LIBSVM, where the target is the first number of each line; "
+                "leave --target out"
+            )
         return self._labels
 
     def matrix(self, columns: Sequence[int]) -> Any:
@@ -77,14 +80,14 @@ class _Frame(Table):
         self.names = list(frame.column_names)
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise InputError(f"{file} has two columns {twice!r}; rename one")
+            raise InputError(f"{file} has two columns called {twice!r}; rename one")
         if frame.num_rows == 0:
             raise InputError(f"{file} has no rows")
 
     def take_target(self, name: str | None) -> _Vector:
         if name is None:
             hint = near_names("", self.names)
-            raise InputError(f"{self.file} is a table: name the column to predict with --target; {hint}")
+            raise InputError(f"{self.file}: name the column to predict with --target; {hint}")
         if name not in self.names:
             raise InputError(f"--target {name}: {self.file} has no such column; {near_names(name, self.names)}")
         self.names = [other for other in self.names if other != name]
@@ -100,16 +103,16 @@ class _Frame(Table):
         column, which = self._frame[name], f"column {name!r} of {self.file}"
         if column.null_count:
             row = pyarrow.compute.index(column.is_null(), True).as_py()
-            raise InputError(f"{which} has no value in row {row + 1}; fill it in, or leave the column out")
+            raise InputError(f"{which} has no value in row {row + 1}; add a value, or leave the column out")
         kind = column.type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise InputError(f"{which} holds {kind}, not numbers; encode it, or leave the column out")
-        found: _Vector = column.to_numpy().astype(np.float64)
-        wrong = np.flatnonzero(~(np.abs(found) <= _LARGEST))
+            raise InputError(f"{which} has the type {kind}, not numbers; encode it as numbers, or leave the column out")
+        numbers: _Vector = column.to_numpy().astype(np.float64)
+        wrong = np.flatnonzero(~(np.abs(numbers) <= _LARGEST))
         if wrong.size:
-            value, row = found[wrong[0]], wrong[0] + 1
+            value, row = numbers[wrong[0]], wrong[0] + 1
             raise InputError(f"{which} is {value:g} in row {row}; give finite numbers up to {_LARGEST:g}")
-        return found
+        return numbers
 
 
 def _read_arrow(file: Path, kind: str) -> Any:
@@ -122,7 +125,7 @@ def _read_arrow(file: Path, kind: str) -> Any:
             return pyarrow.parquet.read_table(file)
         with pa.input_stream(str(file), compression="detect") as stream:
             frame = pyarrow.csv.read_csv(stream, parse_options=pyarrow.csv.ParseOptions(delimiter=_CSV[kind]))
-            frame.column_names  # noqa: B018 - a header in another encoding shows itself here
+            frame.column_names  # noqa: B018 - raises here, not later, if the header is not UTF-8
             return frame
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]

@@ -1,1 +1,1 @@
-"""What everything else rests on: problems and how they are asked, bounds, constants, counts, vectors and arrays."""
+"""The base of the package: problems, bounds, constants, counts, vectors and arrays."""

@@ -1,4 +1,4 @@
-"""Arrays of any array-API library: checks, conversions, and what they have in common."""
+"""Arrays of any array-API library: checks, conversions, and a few functions that work for all of them."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from minmin.errors import InputError
 Array = Any
 """A one-dimensional array (or, for data, a matrix) of any array-API library."""
 
-_NATIVE = (np.dtype("float64"), np.dtype("float32"))
+_KEPT_DTYPES = (np.dtype("float64"), np.dtype("float32"))
 _EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
-_KNOWN_EPS: dict[tuple[type, Any], float] = {}
-_KNOWN_NAMES: dict[tuple[type, Any], str] = {}
+_EPS_CACHE: dict[tuple[type, Any], float] = {}
+_NAME_CACHE: dict[tuple[type, Any], str] = {}
 
 
 def namespace_of(array: Array) -> Any:
-    """The array's library; for NumPy, whose own names are the standard's, without a search that takes microseconds."""
+    """The array-API namespace of an array; for NumPy without the usual search, which takes microseconds."""
     return np if type(array) is np.ndarray else array_namespace(array)
 
 
 def array_eps(array: Array) -> float:
     """The spacing of floats next to 1 in the array's dtype."""
     dtype = array.dtype
-    key = type(dtype), dtype  # dtypes of two libraries do not compare
-    eps = _KNOWN_EPS.get(key)
+    key = type(dtype), dtype  # dtypes of different libraries cannot be compared
+    eps = _EPS_CACHE.get(key)
     if eps is None:
-        eps = _KNOWN_EPS[key] = _EPS[dtype_name(array)]
+        eps = _EPS_CACHE[key] = _EPS[dtype_name(array)]
     return eps
 
 
 def dtype_name(array: Array) -> str:
-    """The dtype as every library spells it: "float64", ..."""
+    """The name of the dtype, the same for every library: "float64", ..."""
     dtype = array.dtype
     key = type(dtype), dtype
-    name = _KNOWN_NAMES.get(key)
+    name = _NAME_CACHE.get(key)
     if name is None:
-        name = _KNOWN_NAMES[key] = str(dtype).rsplit(".", maxsplit=1)[-1]
+        name = _NAME_CACHE[key] = str(dtype).rsplit(".", maxsplit=1)[-1]
     return name
 
 
 def largest(array: Array) -> float:
-    """The largest absolute value of an entry; zero of an empty array."""
+    """The largest absolute value of an entry; 0 for an empty array."""
     xp = namespace_of(array)
     return float(xp.max(xp.abs(array))) if 0 not in array.shape else 0.0
 
 
 def inner(a: Array, b: Array) -> float:
-    """The sum of the products of all entries, of arrays of one shape."""
+    """The sum over all entries of the product of two arrays of the same shape."""
     if a.ndim > 1:
         a, b = reshape(a, (-1,)), reshape(b, (-1,))
     return float(a @ b)
@@ -60,7 +60,7 @@ def inner(a: Array, b: Array) -> float:
 def all_finite(array: Array) -> bool:
     if type(array) is np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
-            if array.ndim == 1 and math.isfinite(np.dot(array, array)):  # cheaper, and enough but for huge entries
+            if array.ndim == 1 and math.isfinite(np.dot(array, array)):  # faster, and fails only if entries are huge
                 return True
         return bool(np.isfinite(array).all())
     xp = array_namespace(array)
@@ -68,7 +68,7 @@ def all_finite(array: Array) -> bool:
 
 
 def to_numpy(array: Array) -> np.ndarray[Any, Any]:
-    """The array's values in NumPy, wherever it lives."""
+    """The values as a NumPy array, copied from an accelerator if necessary."""
     if isinstance(array, np.ndarray):
         return array
     try:
@@ -95,7 +95,7 @@ def identity(size: int, prototype: Array) -> Array:
 
 
 def same_kind(first: Array, second: Array) -> bool:
-    """Whether two arrays have one library and one dtype."""
+    """Whether two arrays have the same library and dtype."""
     return array_namespace(first) is array_namespace(second) and dtype_name(first) == dtype_name(second)
 
 
@@ -112,9 +112,9 @@ def to_like(array: Array, prototype: Array) -> Array:
 def as_real(value: Any, name: str, prototype: Array | None = None) -> Array:
     """Turn a user's array or list into a real floating array, keeping float32 and float64.
 
-    Integers and truth values take the dtype of ``prototype`` (default NumPy's float64), lists its library as well.
+    Integers and booleans take the dtype of ``prototype`` (default: float64). Lists also take its library.
     """
-    if type(value) is np.ndarray and value.dtype in _NATIVE:
+    if type(value) is np.ndarray and value.dtype in _KEPT_DTYPES:
         return value
     if not is_array_api_obj(value):
         try:
@@ -123,8 +123,8 @@ def as_real(value: Any, name: str, prototype: Array | None = None) -> Array:
             raise InputError(f"{name} cannot be read as an array: {error}") from None
         if array.dtype.kind not in "fiub":
             raise InputError(f"{name} holds {array.dtype} values; give real numbers (float32 or float64)")
-        plain = isinstance(value, list | tuple) and prototype is not None
-        value = to_like(array, prototype) if plain else array
+        has_no_library = isinstance(value, list | tuple) and prototype is not None
+        value = to_like(array, prototype) if has_no_library else array
     if isinstance(value, np.ndarray):
         value = np.asarray(value, dtype=value.dtype.newbyteorder("="))
     xp = array_namespace(value)
@@ -137,10 +137,10 @@ def as_real(value: Any, name: str, prototype: Array | None = None) -> Array:
 
 
 def require_finite(array: Array, name: str) -> None:
-    """Refuse NaN and infinity, saying where the first one is."""
+    """Raise if there is a NaN or infinity; the message says where the first one is."""
     if all_finite(array):
         return
     values = to_numpy(array)
-    where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-    index = where[0] if len(where) == 1 else where
-    raise InputError(f"{name} holds {values[where]} at index {index}; remove or replace such entries")
+    place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+    index = place[0] if len(place) == 1 else place
+    raise InputError(f"{name} holds {values[place]} at index {index}; remove or replace such entries")

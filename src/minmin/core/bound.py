@@ -1,4 +1,4 @@
-"""Bound: how far above its minimum f can be, and what that rests on."""
+"""Bound: how far f can be above its minimum, and what proves it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Bound(NamedTuple):
     Attributes
     ----------
     value : float
-        Infinite where nothing is known.
+        Infinite if nothing is known.
     floor : float
         What ``value`` would be if both gradients were as small as their rounding errors.
     basis : {"data", "constants", "estimate"}
-        What it rests on: the problem's data alone prove it; the problem's constants do, if they hold; or it is
-        estimated from what a run has seen.
+        What the bound is based on. "data": the problem's data prove it. "constants": it is proved if the problem's
+        constants hold. "estimate": it is estimated from what the run has seen, and not proved.
     """
 
     value: float
@@ -28,7 +28,7 @@ class Bound(NamedTuple):
 
     @property
     def is_proved(self) -> bool:
-        """Whether there is a bound that rests on data or constants."""
+        """Whether the bound is finite and based on data or constants."""
         return self.basis != "estimate" and math.isfinite(self.value)
 
     def lower(self, decrease: float) -> Bound:

@@ -12,32 +12,32 @@ from minmin.errors import InputError, as_number
 
 Source = Literal["given", "proved", "estimated"]
 
-_LEAST_SHARE = 0.99
-"""Rounding lowers mu to this share of it at most. Otherwise no mu, and no bound, would be left where κ is above
-1/(4·eps). The limit is met from κ = 10¹³ on in double precision, and from 2·10⁴ on in single."""
+_LEAST_MU_FRACTION = 0.99
+"""Rounding never lowers mu below this fraction of it. Otherwise nothing of mu, and so no bound, would be left if κ is
+above 1/(4·eps). The limit applies from κ = 10¹³ in double precision, and from 2·10⁴ in single."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Smoothness and strong convexity of f, block by block.
+    """Smoothness and strong convexity of f in each block.
 
-    f is (L_x, L_y)-smooth and (mu_x, mu_y)-strongly convex in the paper's joint sense (Assumptions
-    1.1 and 1.2): for every pair of points, with dx and dy their differences,
+    f is (L_x, L_y)-smooth and (mu_x, mu_y)-strongly convex in the joint sense of Assumptions 1.1 and 1.2 of Kovalev,
+    Gasnikov and Malinovsky, arXiv:2212.14439: for every pair of points, with dx and dy their differences,
     ``mu_x/2 |dx|² + mu_y/2 |dy|² <= f(new) - f(old) - <∇f(old), new - old> <= L_x/2 |dx|² + L_y/2 |dy|²``.
-    For the Hessian this means diag(mu_x, mu_y) ⪯ H ⪯ diag(L_x, L_y). Where x and y interact, the eigenvalues
-    of the two diagonal blocks are *not* enough. A recipe that always holds: where f is a convex g plus
+    For the Hessian this means diag(mu_x, mu_y) ⪯ H ⪯ diag(L_x, L_y). If x and y interact, the eigenvalues
+    of the two diagonal blocks are *not* enough. A rule that always works: if f is a convex g plus
     a_x/2 |x|² + a_y/2 |y|², take mu = a and L = 2·(Lipschitz constant of g's gradient in the block alone) + a.
 
     Parameters
     ----------
     L_x, L_y : float
-        Smoothness; ``inf`` where there is none.
+        Smoothness; ``inf`` if f is not smooth in the block.
     mu_x, mu_y : float
-        Strong convexity; 0 where there is none.
+        Strong convexity; 0 if f is not strongly convex in the block.
     source : {"given", "proved", "estimated"}
-        Who vouches for them; a bound that rests on estimated constants is not certified.
+        Where they come from; a bound based on estimated constants is not certified.
     blocks : tuple of str
-        What the user calls the two blocks; exchanged where a method exchanges their roles.
+        The user's names of the two blocks, for error messages; exchanged with the blocks.
     """
 
     L_x: float
@@ -79,7 +79,7 @@ class Constants:
         return Constants(self.L_y, self.L_x, self.mu_y, self.mu_x, self.source, self.blocks[::-1])
 
     def bound(self, norms: tuple[float, float], noise: tuple[float, float], eps: float) -> Bound:
-        """f - f* at a point with gradients of these norms and rounding errors, by strong convexity.
+        """A bound on f - f* by strong convexity, at a point with gradients of these norms and rounding errors.
 
         Minimising the lower bound of Assumption 1.2 over the second point gives
         f - f* <= |∇ₓf|²/(2 mu_x) + |∇ᵧf|²/(2 mu_y).
@@ -91,17 +91,16 @@ class Constants:
         return Bound(value, floor, "estimate" if self.source == "estimated" else "constants")
 
     def _gap(self, in_x: float, in_y: float, eps: float) -> float:
-        """As stored, the curvature of f is off by about eps·L: lower each mu by that, by a hundredth at most."""
+        """The bound for these norms. Each mu is lowered by eps·L, by which rounding of the data changes curvature."""
         return _half_square_over(in_x, self.mu_x, rounding_error(eps, self.L_x)) + _half_square_over(
             in_y, self.mu_y, rounding_error(eps, self.L_y)
         )
 
     def gradient_noise(self, rounding: RoundingScale, x_norm: float) -> tuple[float, float]:
-        """How large rounding errors in ∇ₓf and ∇ᵧf are expected to be.
+        """The expected size of rounding errors in ∇ₓf and ∇ᵧf; zero if L_x or L_y is infinite.
 
         H ⪯ diag(L_x, L_y) bounds the terms that are summed in ∇ₓf by √L_x (√L_x |x| + √L_y |y|); terms that do not
-        depend on x and y add √L_x times ``rounding.fixed_terms``. Without finite constants there is no such scale, and
-        the answer is zero.
+        depend on x and y add √L_x times ``rounding.fixed_terms``.
         """
         if math.isinf(self.L_x) or math.isinf(self.L_y):
             return 0.0, 0.0
@@ -113,4 +112,4 @@ class Constants:
 def _half_square_over(norm: float, mu: float, rounding: float) -> float:
     if norm == 0.0:
         return 0.0
-    return norm * norm / (2.0 * max(mu - rounding, _LEAST_SHARE * mu)) if mu > 0 else math.inf
+    return norm * norm / (2.0 * max(mu - rounding, _LEAST_MU_FRACTION * mu)) if mu > 0 else math.inf

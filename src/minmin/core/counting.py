@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 class Tally:
-    """Counts of what was really computed, by kind: "grad_x", "grad_y", "value", ..."""
+    """Counts of what was actually computed, by kind: "grad_x", "grad_y", "value", ..."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -14,26 +14,30 @@ class Tally:
     def add(self, kind: str) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
-    def add_setup(self, name: str, *kinds: str) -> None:
-        """Count work that is done once and then reused: these kinds, and ``name`` itself, once per run.
+    def note(self, kind: str, count: int) -> None:
+        """Count work that was done already, whatever the budgets."""
+        self.counts[kind] = self[kind] + count
 
-        A run counts it even where an earlier run on the same data has left the result, so that the same run always
-        has the same counts.
+    def add_setup(self, name: str, kind: str, count: int = 1) -> None:
+        """Count work that is done once and then reused: as ``kind``, and under its own ``name``, once per run.
+
+        A run counts it even if an earlier run on the same data has already computed it, so that counts do not depend
+        on what ran before.
         """
         if self[name] == 0:
-            for kind in (name, *kinds):
-                self.add(kind)
+            self.note(name, count)
+            self.note(kind, count)
 
     def __getitem__(self, kind: str) -> int:
         return self.counts.get(kind, 0)
 
-    def renamed(self, names: Mapping[str, str | None]) -> Tally:
-        """A view that reports kinds under other names, or not at all where the name is None."""
-        return _Renamed(self, names)
+    def rename_kinds(self, names: Mapping[str, str | None]) -> Tally:
+        """A view that counts each kind under another name, or not at all if that name is None."""
+        return _RenamedTally(self, names)
 
     def swapped(self) -> Tally:
         """A view for a problem whose blocks are exchanged, so that counts keep the original names."""
-        return self.renamed(_SWAPPED_NAMES)
+        return self.rename_kinds(_SWAPPED_NAMES)
 
 
 _SWAPPED_NAMES = {
@@ -45,7 +49,7 @@ _SWAPPED_NAMES = {
 }
 
 
-class _Renamed(Tally):
+class _RenamedTally(Tally):
     def __init__(self, target: Tally, names: Mapping[str, str | None]):
         self.target = target
         self.names = names
@@ -55,16 +59,24 @@ class _Renamed(Tally):
         if name is not None:
             self.target.add(name)
 
+    def note(self, kind: str, count: int) -> None:
+        name = self.names.get(kind, kind)
+        if name is not None:
+            self.target.note(name, count)
+
     def __getitem__(self, kind: str) -> int:
         name = self.names.get(kind, kind)
         return 0 if name is None else self.target[name]
 
 
-class _Ignored(Tally):
-    """Where nobody counts."""
+class _IgnoringTally(Tally):
+    """Counts nothing."""
 
     def add(self, kind: str) -> None:
         pass
 
+    def note(self, kind: str, count: int) -> None:
+        pass
 
-UNCOUNTED: Tally = _Ignored()
+
+UNCOUNTED: Tally = _IgnoringTally()

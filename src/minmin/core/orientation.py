@@ -1,4 +1,4 @@
-"""Which block is outer: a problem with its blocks exchanged, and the way back for its answers."""
+"""Which block is outer: a problem with its blocks exchanged, and pairs put back into the user's order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Outer(Enum):
-    """The block that a method moves once per iteration; methods always call it x."""
+    """The block that a method moves once per iteration. Methods always call it x."""
 
     X = "x"
     Y = "y"
@@ -27,12 +27,12 @@ class Outer(Enum):
         return problem if self is Outer.X else problem.swapped()
 
     def pair(self, first: T, second: T) -> tuple[T, T]:
-        """Two things in the method's order from the user's order, or the reverse."""
+        """Put a pair from the user's order into the method's order, or the reverse."""
         return (first, second) if self is Outer.X else (second, first)
 
 
 class Swapped(Problem):
-    """Any problem with its blocks exchanged; nothing is precomputed when x is fixed."""
+    """Any problem with its blocks exchanged. Fixing x precomputes nothing."""
 
     def __init__(self, original: Problem):
         self.original = original
@@ -76,7 +76,7 @@ class _SwappedSlice(Slice):
 
 
 class _SwappedEvaluation(Evaluation):
-    """The original's evaluation, which counts for itself, read with the blocks exchanged."""
+    """The original's evaluation, which does the counting, with the blocks exchanged."""
 
     __slots__ = ("_original",)
 

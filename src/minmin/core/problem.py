@@ -1,4 +1,4 @@
-"""Problem → Slice → Evaluation: how a method asks about f, and how every answer is counted."""
+"""Problem → Slice → Evaluation: how methods evaluate f, and how every evaluation is counted."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import Vector, machine_eps, norm
-from minmin.errors import InputError, NonFiniteError, as_count
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_count
 
 
 class Evaluation(ABC):
     """f at one point (x, y): each quantity is computed on first use, counted then, and kept.
 
-    A subclass computes; this class counts and keeps.
+    Subclasses say how to compute; this class counts and caches.
 
     Parameters
     ----------
     x, y : vectors
     tally : Tally
-        The problem's, which hears of everything that is computed.
+        The problem's; everything that is computed is added to it.
     """
 
     __slots__ = ("_grad_x", "_grad_x_norm", "_grad_y", "_grad_y_norm", "_rounding", "_tally", "_value", "x", "y")
@@ -76,14 +76,14 @@ class Evaluation(ABC):
 
     @property
     def grad_y_norm(self) -> float:
-        """|∇ᵧf|; in a federation it is known although ∇ᵧf itself is not."""
+        """|∇ᵧf|. A federated server knows only this norm, not ∇ᵧf itself."""
         if self._grad_y_norm is None:
             self._grad_y_norm = norm(self.grad_y)
         return self._grad_y_norm
 
     @property
     def rounding(self) -> RoundingScale:
-        """What rounding errors in the gradients depend on; ask for it after the gradients."""
+        """What determines the rounding errors in the gradients. Read it after the gradients."""
         if self._rounding is None:
             self._rounding = self._compute_rounding()
         return self._rounding
@@ -102,11 +102,11 @@ class Evaluation(ABC):
 
 
 class YTask(ABC):
-    """What a method does with one part of y while x is fixed: the half of a step that may run elsewhere.
+    """What a method does with one part of y while x is fixed. It may run at a client.
 
     A task is a frozen dataclass of numbers and strings, since it is sent to clients. Its memory, a NamedTuple, stays
-    with its part of y; a server hears only the memory's own numbers: counts and estimates, never y, nor anything of
-    its size. Every subclass with a ``name`` can be asked for by that name, wherever its module was imported.
+    with its part of y. A server sees only the numbers in the memory, such as counts and estimates: never y, nor any
+    array. Every subclass with a ``name`` is found by that name once its module is imported.
     """
 
     name: ClassVar[str]
@@ -119,10 +119,13 @@ class YTask(ABC):
         super().__init_subclass__()
         if "name" not in cls.__dict__:
             return
-        known = YTask.named.get(cls.name, cls)
-        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise InputError(f"a task called {cls.name!r} exists already: {known.__module__}.{known.__qualname__}")
-        YTask.named[cls.name] = cls  # a module that is loaded again has a new class
+        other = YTask.named.get(cls.name, cls)
+        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise InputError(
+                f"a task called {cls.name!r} exists already: {other.__module__}.{other.__qualname__}; "
+                f"give {cls.__qualname__} another name"
+            )
+        YTask.named[cls.name] = cls  # a reloaded module defines its classes again
 
     @abstractmethod
     def begin(self, y: Array) -> Any:
@@ -130,11 +133,11 @@ class YTask(ABC):
 
     @abstractmethod
     def run(self, part: Slice, memory: Any) -> tuple[Any, Evaluation]:
-        """Move y; the evaluation holds ∇ₓf at the new one."""
+        """Move y. The new memory, and the evaluation at the new y, which holds ∇ₓf there."""
 
 
 class Slice(ABC):
-    """y ↦ f(x, y) for a fixed x, with everything that depends on x alone already computed."""
+    """y ↦ f(x, y) for a fixed x. What depends on x alone is computed once."""
 
     __slots__ = ("x",)
 
@@ -147,16 +150,16 @@ class Slice(ABC):
 
     @property
     def parts(self) -> Sequence[Slice]:
-        """The separable pieces, functions of a y of their own; one, unless the problem is a :class:`~minmin.Sum`."""
+        """One slice per part of y: the terms of a :class:`~minmin.Sum`; otherwise only this slice."""
         return (self,)
 
     def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
-        """The evaluation of the whole from evaluations of its :attr:`parts`."""
-        (whole,) = evaluations
-        return whole
+        """The evaluation of this slice from the evaluations of its :attr:`parts`."""
+        (evaluation,) = evaluations
+        return evaluation
 
     def run_on_parts(self, task: YTask, memories: Sequence[Any]) -> tuple[tuple[Any, ...], Evaluation]:
-        """Run a task on every part: the parts' new memories, and the evaluation of the whole."""
+        """Run a task on every part. Returns the new memories, and the evaluation of all parts together."""
         outcomes = [task.run(part, memory) for part, memory in zip(self.parts, memories, strict=True)]
         return tuple(memory for memory, _ in outcomes), self.join([evaluation for _, evaluation in outcomes])
 
@@ -171,16 +174,16 @@ class Problem(ABC):
     d_x, d_y : int
         Length of x, and of y (all its parts together).
     tally : Tally
-        Where evaluations report what they compute.
+        Counts what evaluations compute.
     has_value : bool
-        Whether f itself can be asked for, beside its gradients.
+        Whether f itself can be computed, not only its gradients.
     has_y_hessian : bool
         Whether every part of y has a Hessian.
     part_sizes, part_weights : tuples
-        The lengths and weights of y's parts where y is a :class:`~minmin.Blocks`. Then ∇ₓ takes all parts together (a
-        round of communication), while each part has its own ∇ᵧ. Empty where y is one array.
+        The lengths and weights of y's parts if y is a :class:`~minmin.Parts`; empty if y is one array. With parts,
+        ∇ₓ needs all of them together (a round of communication), while each part has its own ∇ᵧ.
     y_is_remote : bool
-        Whether y stays with those who hold it, so that only its newest value, and of ∇ᵧ only the norm, can be had.
+        Whether y stays with the clients. Then only the newest y can be used, and only the norm of ∇ᵧ is known.
     """
 
     d_x: int
@@ -194,16 +197,25 @@ class Problem(ABC):
 
     @property
     def constants(self) -> Constants | None:
-        """Smoothness and strong convexity, or None where nothing is known."""
+        """Smoothness and strong convexity, or None if they are not known."""
         return None
 
     def constants_for(self, cost_ratio: float) -> Constants | None:
-        """Valid constants that suit a ∇ₓ which costs ``cost_ratio`` times what ∇ᵧ costs."""
+        """Valid constants, chosen for a ∇ₓ that costs ``cost_ratio`` times as much as ∇ᵧ."""
         return self.constants
+
+    def passes_for_constants(self) -> tuple[int, int]:
+        """How many products with X and with Y it takes to compute the constants, where the problem has X and Y."""
+        return 0, 0
+
+    def _count_constants(self) -> None:
+        for kind, count in zip(("passes", "passes_y"), self.passes_for_constants(), strict=True):
+            if count > 0:
+                self.tally.add_setup(f"constants_{kind}", kind, count)
 
     @property
     def prototype(self) -> Array:
-        """An array whose library, dtype and device the problem's own data have."""
+        """An array with the library, dtype and device of the problem's data."""
         return np.zeros(0)
 
     @abstractmethod
@@ -211,32 +223,34 @@ class Problem(ABC):
         """The slice y ↦ f(x, y)."""
 
     def evaluate(self, x: Vector, y: Vector, cache: tuple[Array, ...] = ()) -> Evaluation:
-        """The evaluation at (x, y), from what an earlier one there has cached, if anything."""
+        """The evaluation at (x, y); ``cache`` is that of an earlier evaluation there, or empty."""
         return self.fix(x).at(y)
 
     def bound(self, evaluation: Evaluation) -> Bound:
-        """How far above its minimum f is at an evaluation: by strong convexity, from both gradients."""
+        """How far f is above its minimum at an evaluation, by strong convexity from both gradients."""
         norms = evaluation.grad_x_norm, evaluation.grad_y_norm
         if not sum(norms) < float("inf"):
-            raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
+            raise NonFiniteError(
+                f"a gradient of f is NaN or infinite; f may not be finite around the start, or {GRADIENT_MAY_BE_WRONG}"
+            )
         constants = self.constants
         if constants is None:
             return UNKNOWN
         return constants.bound(norms, self.gradient_noise(evaluation), evaluation.rounding.eps)
 
     def gradient_noise(self, evaluation: Evaluation) -> tuple[float, float]:
-        """How large rounding errors in both gradients are expected to be; zero where that is unknown."""
+        """The expected size of rounding errors in both gradients; zero if it is not known."""
         constants = self.constants
         return (0.0, 0.0) if constants is None else constants.gradient_noise(evaluation.rounding, norm(evaluation.x))
 
     def counted(self, tally: Tally) -> Self:
-        """The same problem, reporting to ``tally`` what is really computed."""
+        """The same problem, which counts in ``tally`` what is actually computed."""
         twin = copy(self)
         twin.tally = tally
         return twin
 
     def swapped(self) -> Problem:
-        """The same function with the roles of x and y exchanged; counts keep their names."""
+        """The same function with x and y exchanged; counts keep the original names."""
         from minmin.core.orientation import Swapped
 
         return Swapped(self)
@@ -246,21 +260,21 @@ class Problem(ABC):
         return self
 
     def project_start(self, x: Vector, y: Vector) -> tuple[Vector, Vector]:
-        """A start without its part along directions in which f never changes, where the problem knows of any."""
+        """Remove from a start its component along directions in which f never changes, if any are known."""
         return x, y
 
     def identity(self) -> Iterable[Any]:
-        """Arrays, numbers and strings that tell this problem from others, for checkpoints.
+        """Arrays, numbers and strings that distinguish this problem from others, for checkpoints.
 
-        By default all that are public attributes, also within lists, tuples and dicts; private ones may be caches.
-        Callables have no identity.
+        By default those in public attributes, also inside lists, tuples and dicts. Private attributes may be caches, so
+        they are left out. Callables have no identity.
         """
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "tally"}
         return [repr(self.constants), *identify(public)]
 
 
 def identify(value: Any) -> Iterator[Any]:
-    """The arrays, numbers and strings that something is made of, in an order that does not depend on chance."""
+    """The arrays, numbers and strings inside a value, always in the same order."""
     if isinstance(value, dict):
         value = [part for name in sorted(value, key=str) for part in (str(name), value[name])]
     if isinstance(value, list | tuple):
@@ -276,12 +290,12 @@ def identify(value: Any) -> Iterator[Any]:
 def require_size(value: Any, name: str) -> int:
     """A block's length, which must be a positive whole number."""
     if as_count(value, name) == 0:
-        raise InputError(f"{name} = 0: both blocks need a variable")
+        raise InputError(f"{name} = 0: both blocks need at least one variable")
     return int(value)
 
 
 def require_constants_type(value: Any) -> Constants | None:
-    """A user's constants, or an error where they are of another type."""
+    """Constants given by a user, or an error if they have another type."""
     if value is not None and not isinstance(value, Constants):
         raise InputError(f"constants must be a minmin.Constants, got {value!r}")
     return value

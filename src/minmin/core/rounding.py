@@ -1,4 +1,4 @@
-"""How large rounding errors are expected to be: the one place that says so."""
+"""The expected size of rounding errors, defined in this one place."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ from typing import NamedTuple
 
 from minmin.core.vectors import Vector, norm
 
-_FACTOR = 4.0
-"""Errors of a sum are taken to be so many times eps times the size of its terms, |a||b| for a product a·b. Terms of
-random signs were off by at most 0.7 eps|a||b|, up to 10⁶ of them, dense or sparse. Terms of one sign are worse: 10⁶ of
-them were off by 7 such units by BLAS, and 10⁴ by 14 in a sparse product, which SciPy adds one after the other."""
+_ERROR_FACTOR = 4.0
+"""The expected error of a sum is this times eps times the size of its terms, which is |a||b| for a product a·b.
+Measured: with terms of random signs, up to 10⁶ of them, dense or sparse, the error was at most 0.7 eps|a||b|. With
+terms of one sign it was larger: 7 for 10⁶ terms in BLAS, and 14 for 10⁴ terms in a sparse product, which SciPy adds in
+order."""
 
 
 def rounding_error(eps: float, size: float) -> float:
-    """The error to expect in a sum whose terms have this size."""
-    return _FACTOR * eps * size
+    """The expected error of a sum whose terms have this size."""
+    return _ERROR_FACTOR * eps * size
 
 
 def is_same_point(old: Vector, new: Vector, eps: float) -> bool:
-    """Whether two points differ by rounding alone."""
+    """Whether two points differ only by rounding."""
     return norm(new - old) <= rounding_error(eps, norm(old))
 
 
 class RoundingScale(NamedTuple):
-    """What the rounding errors of an evaluation's gradients depend on.
+    """What determines the rounding errors in an evaluation's gradients.
 
     Attributes
     ----------
     eps : float
-        The precision in which the answers were computed.
+        The precision in which the gradients were computed.
     y_norm : float
         |y|.
     fixed_terms : float
-        The size of the gradients' terms that do not depend on x and y; see :meth:`Constants.gradient_noise`.
+        The size of the terms in the gradients that do not depend on x and y; see :meth:`Constants.gradient_noise`.
     """
 
     eps: float

@@ -1,4 +1,4 @@
-"""Second order: what Newton's method asks of a problem, beside values and gradients."""
+"""Second order: what Newton's method needs from a problem besides values and gradients."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from minmin.core.problem import Evaluation, Problem, Slice
 from minmin.core.vectors import Vector
 
 Images = tuple[Any, ...]
-"""Arrays, or tuples of them for the terms of a Sum."""
+"""Arrays, or one tuple of arrays per term of a Sum."""
 
 
 class Direction:
-    """A direction dx with what a slice has computed of it, all of it linear in dx (for a GLM the image X·dx)."""
+    """A direction dx with its images: what a slice has computed from it, linear in dx (for a GLM, X·dx)."""
 
     __slots__ = ("dx", "images")
 
@@ -30,7 +30,7 @@ class Direction:
         return Direction(t * self.dx, _times(self.images, t))
 
     def add(self, t: float, other: Direction) -> Direction:
-        """This direction, which becomes itself + t·``other``."""
+        """Add t·``other`` to this direction in place, and return it."""
         self.dx += t * other.dx
         self.images = _add(self.images, t, other.images)
         return self
@@ -52,54 +52,54 @@ def _add_in_place(a: Array, b: Array) -> Array:
 
 @dataclass(frozen=True)
 class YStepModel:
-    """The quadratic model of f after a step dy in y: the step, and ∇ₓ of the model there, ∇ₓf + H_xy·dy."""
+    """The quadratic model of f after a step dy in y: the step, and the model's ∇ₓ there, ∇ₓf + H_xy·dy."""
 
     dy: Vector
     grad_x: Vector
 
 
 class Gauge(Protocol):
-    """Directions in y along which f never changes, so that H_yy is singular there for no harm."""
+    """Directions in y along which f never changes, so that H_yy is singular although f has a minimum."""
 
-    def fix(self, hess_yy: Array) -> Array:
-        """H_yy, made invertible along these directions."""
+    def make_invertible(self, hess_yy: Array) -> Array:
+        """H_yy, changed so that it is invertible along these directions."""
 
     def project(self, dy: Array) -> Array:
-        """A step in y without its part, by rounding, along them."""
+        """Remove from a step in y what rounding has added along these directions."""
 
 
 class SecondOrderEvaluation(Evaluation):
-    """f at one point with its Hessian, block by block."""
+    """f at one point with the blocks H_xx, H_xy, H_yx, H_yy of its Hessian."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def slice(self) -> SecondOrderSlice:
-        """The slice that it belongs to."""
+        """The slice that this evaluation belongs to."""
 
     @property
     def parts(self) -> Sequence[SecondOrderEvaluation]:
-        """The separable pieces, as those of the slice."""
+        """One evaluation per part of y, like :attr:`Slice.parts`."""
         return (self,)
 
     @property
     def cache(self) -> tuple[Array, ...]:
-        """What :meth:`Problem.evaluate` needs to make this evaluation again without a product."""
+        """What :meth:`Problem.evaluate` needs to repeat this evaluation without a matrix product."""
         return ()
 
     @property
     def gauge(self) -> Gauge | None:
-        """Directions in y along which f never changes, where the problem knows of any; of one part."""
+        """Directions in this part of y along which f never changes, or None if none are known."""
         return None
 
     @abstractmethod
     def hess_yy(self) -> Array:
-        """H_yy of one part, as a dense matrix."""
+        """H_yy of one part as a dense matrix."""
 
     @abstractmethod
     def hess_yy_product(self, dy: Array) -> Array:
-        """H_yy·dy of one part, for a y too large for :meth:`hess_yy`."""
+        """H_yy·dy of one part, if y is too large for :meth:`hess_yy`."""
 
     @abstractmethod
     def hess_yy_diagonal(self) -> Array:
@@ -115,45 +115,51 @@ class SecondOrderEvaluation(Evaluation):
 
     @abstractmethod
     def hess_product(self, direction: Direction, dy: Vector) -> Vector:
-        """The x-part of the Hessian's product with (dx, dy): H_xx·dx + H_xy·dy."""
+        """The x block of the Hessian's product with (dx, dy): H_xx·dx + H_xy·dy."""
 
     @abstractmethod
     def model_after(self, dy: Vector) -> YStepModel:
-        """The quadratic model of f after a step dy in y; counted as a ``grad_x``."""
+        """The quadratic model of f after a step dy in y; counted as one ``grad_x``."""
 
     @abstractmethod
     def slope(self, direction: Direction, dy: Vector) -> float:
-        """The derivative of f along (dx, dy); without an expensive product where that is possible."""
+        """The derivative of f along (dx, dy), without an expensive product if possible."""
 
     @abstractmethod
     def model_distance(self, direction: Direction, dy: Vector) -> float:
-        """How far the step (dx, dy) leaves the region where the quadratic model is f but for a constant factor.
+        """The length of the step (dx, dy) in units of the region where the model's curvature is about right.
 
-        In units of that region's size; zero where the model is exact.
+        Within one unit the curvature of f changes by a factor e at most. Zero if the quadratic model is exact.
         """
 
     def value_noise(self) -> float:
-        """How much of f rounding errors in its terms may hide; zero where that is unknown."""
+        """The rounding error in f; zero if it is not known."""
         return 0.0
 
     def with_surrogate_curvature(self) -> SecondOrderEvaluation | None:
-        """The same point with a Hessian that does not vanish far from a minimum; None where this one never does.
+        """The same point with a surrogate Hessian that does not vanish far from a minimum.
 
-        It belongs to a model for steps from far away, not to f.
+        It makes long steps possible at far starts; it is not the Hessian of f. None if the Hessian of f never vanishes.
         """
         return None
 
     def is_unbounded_along(self, step: tuple[Direction, Vector] | None = None, *, in_y_alone: bool = False) -> bool:
-        """Whether f has no minimum, since it never rises along (dx, dy) from anywhere, and falls from somewhere.
+        """Whether a step (dx, dy) proves that f has no minimum.
 
-        The step is the way from zero to here where none is given; ``in_y_alone`` looks at its y-part only. False where
-        that is not known.
+        It does if f never rises along the step, from any point, and falls from some point. False if nothing is proved.
+
+        Parameters
+        ----------
+        step : pair of Direction and vector, optional
+            By default the step from zero to this point.
+        in_y_alone : bool
+            Use only the step's dy.
         """
         return False
 
 
 class SecondOrderSlice(Slice):
-    """y ↦ f(x, y) for a fixed x, which can be moved along a direction of x."""
+    """y ↦ f(x, y) for a fixed x, which can be moved along a direction in x without a product."""
 
     __slots__ = ()
 
@@ -162,11 +168,11 @@ class SecondOrderSlice(Slice):
 
     @abstractmethod
     def along(self, dx: Vector) -> Direction:
-        """dx with its image."""
+        """The direction dx with its images."""
 
     @abstractmethod
     def moved(self, direction: Direction, t: float) -> SecondOrderSlice:
-        """The slice at x + t·dx, from the direction's image: it costs no product."""
+        """The slice at x + t·dx, computed from the direction's images without a product."""
 
 
 class SecondOrderProblem(Problem):
@@ -177,8 +183,9 @@ class SecondOrderProblem(Problem):
     bounds_by_data : bool
         Whether :meth:`bound_after` can prove a bound from the data, without constants.
     flat_gradient_proves_unbounded : bool
-        Whether a gradient along which there is no curvature means that f has no minimum, as for a quadratic. Of data it
-        never does: least squares have no such gradient but by rounding, and other losses are only nearly flat.
+        Whether f has no minimum if its gradient has a component along which there is no curvature. True for a
+        quadratic; False for losses of data: with least squares such a component is rounding, and other losses are only
+        nearly flat.
     """
 
     has_y_hessian = True
@@ -192,14 +199,14 @@ class SecondOrderProblem(Problem):
         return self.fix(x).at(y)
 
     def bound_after(self, evaluation: Any, after: Any, y_root: Array | None) -> tuple[Bound, tuple[float, float]]:
-        """The best bound at an evaluation, at no further ∇ₓ where possible, and the rounding errors in both gradients.
+        """The best bound at an evaluation, without another ∇ₓ if possible, and the rounding errors in both gradients.
 
         Parameters
         ----------
         evaluation : SecondOrderEvaluation
         after : YStepModel
-            What the evaluation's :meth:`~SecondOrderEvaluation.model_after` said of the Newton step in y.
+            The evaluation's :meth:`~SecondOrderEvaluation.model_after` the Newton step in y.
         y_root : array or None
-            K with KᵀK = H_yy⁻¹, where one is known.
+            A matrix K with KᵀK = H_yy⁻¹, if one is known.
         """
         return self.bound(evaluation), self.gradient_noise(evaluation)

@@ -1,7 +1,9 @@
-"""A user's start, checked and completed."""
+"""The start of a run: what the user gave, checked, and zeros for the rest."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from array_api_compat import array_namespace
@@ -9,12 +11,12 @@ from array_api_compat import array_namespace
 from minmin.core.arrays import Array, as_real, dtype_name, require_finite, same_kind, zeros
 from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
-from minmin.core.vectors import Blocks, Vector, first_array, parts_of
-from minmin.errors import InputError
+from minmin.core.vectors import Parts, Vector, first_array, parts_of
+from minmin.errors import InputError, show
 
 
 def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector, Vector]:
-    """Check a user's start and complete it with zeros; the answer shares no memory with it."""
+    """Check a user's start and complete it with zeros. The result is a copy."""
     if isinstance(problem, Swapped):
         y, x = make_start(problem.original, y0, x0)
         return x, y
@@ -37,21 +39,32 @@ def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
         return zeros(problem.d_y, prototype) if y0 is None else check_start_array(y0, problem.d_y, "y0", prototype)
     sizes = problem.part_sizes
     if y0 is not None and not hasattr(y0, "__iter__"):
-        raise InputError(f"y0 must be a sequence of arrays, one per term, got {y0!r}")
+        raise InputError(f"y0 must be a sequence of arrays, one per term, got {show(y0)}")
     given = [None] * len(sizes) if y0 is None else list(y0)
     if len(given) != len(sizes):
-        raise InputError(f"y0 has {len(given)} parts; this sum has {len(sizes)} terms")
+        raise InputError(f"y0 has {len(given)} arrays; give one per term, and this sum has {len(sizes)} terms")
     parts = [
         zeros(size, prototype) if value is None else check_start_array(value, size, f"term {i}: y0", prototype)
         for i, (value, size) in enumerate(zip(given, sizes, strict=True))
     ]
-    return Blocks(parts, problem.part_weights)
+    return Parts(parts, problem.part_weights)
+
+
+def _has_arrays(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(getattr(part, "ndim", 0) > 0 for part in value)
 
 
 def check_start_array(value: Any, size: int, name: str, prototype: Array) -> Array:
-    """A checked copy of one array of a user's start."""
+    """A checked copy of one array of the user's start."""
+    if isinstance(value, Mapping) or _has_arrays(value):
+        kind = type(value).__name__ + ("" if isinstance(value, Mapping) else " of arrays")
+        raise InputError(
+            f"{name} is a {kind}; it must be one flat array of shape ({size},): "
+            "minmin.federated.Layout makes one of a model of named arrays"
+        )
     array = as_real(value, name, prototype)
     if array.shape != (size,):
-        raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},)")
+        flatten = "; flatten it with reshape(-1)" if array.ndim != 1 and math.prod(array.shape) == size else ""
+        raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},){flatten}")
     require_finite(array, name)
     return array_namespace(array).asarray(array, copy=True)

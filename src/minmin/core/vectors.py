@@ -1,4 +1,4 @@
-"""What a vector is: an array of any array-API library, or Blocks, a tuple of arrays that is a vector."""
+"""What a vector is: an array of any array-API library, or Parts, several arrays that together are one vector."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from minmin.core.arrays import Array, array_eps, largest, namespace_of
 
 
-class Blocks:
-    """Several arrays that together are one vector of a weighted space.
+class Parts:
+    """The y of a :class:`~minmin.Sum`: one array per term, together one vector of a weighted space.
 
-    The inner product ``a @ b`` is the weighted sum of the inner products of the parts. So a method that is
-    written with ``+``, ``-``, ``*`` and ``@`` need not know whether it moves one array or many.
+    The inner product ``a @ b`` is the weighted sum of the inner products of the parts. So a method written with ``+``,
+    ``-``, ``*`` and ``@`` works for one array and for several.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Blocks:
     """
 
     __slots__ = ("parts", "weights")
-    __array_ufunc__ = None  # so that a NumPy number times Blocks asks Blocks
+    __array_ufunc__ = None  # so that a NumPy number times Parts calls __rmul__ below
 
     def __init__(self, parts: Sequence[Array], weights: Sequence[float]):
         self.parts = tuple(parts)
@@ -40,47 +40,47 @@ class Blocks:
     def __getitem__(self, index: int) -> Array:
         return self.parts[index]
 
-    def map(self, function: Callable[..., Array], *others: Blocks) -> Blocks:
+    def map(self, function: Callable[..., Array], *others: Parts) -> Parts:
         """Apply a function to every part."""
-        return Blocks([function(*ps) for ps in zip(self, *others, strict=True)], self.weights)
+        return Parts([function(*ps) for ps in zip(self, *others, strict=True)], self.weights)
 
-    def __add__(self, other: Blocks) -> Blocks:
+    def __add__(self, other: Parts) -> Parts:
         return self.map(lambda a, b: a + b, other)
 
-    def __sub__(self, other: Blocks) -> Blocks:
+    def __sub__(self, other: Parts) -> Parts:
         return self.map(lambda a, b: a - b, other)
 
-    def __mul__(self, scalar: float) -> Blocks:
+    def __mul__(self, scalar: float) -> Parts:
         return self.map(lambda a: a * scalar)
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> Blocks:
+    def __neg__(self) -> Parts:
         return self.map(lambda a: -a)
 
-    def __matmul__(self, other: Blocks) -> float:
+    def __matmul__(self, other: Parts) -> float:
         return sum(w * float(p @ q) for w, p, q in zip(self.weights, self, other, strict=True))
 
     def __repr__(self) -> str:
-        return f"Blocks({', '.join(repr(p) for p in self.parts)})"
+        return f"Parts({', '.join(repr(p) for p in self.parts)})"
 
 
 Vector = Any
-"""An :data:`Array` or :class:`Blocks`."""
+"""An :data:`Array` or :class:`Parts`."""
 
 
 def dot(a: Vector, b: Vector) -> float:
-    """Inner product, weighted for :class:`Blocks`."""
+    """Inner product, weighted for :class:`Parts`."""
     return float(a @ b)
 
 
 _TINY, _HUGE = 1e-30, 1e30
-"""Squares are summed as they are between these. Float32 ends at 1.2e-38 and 3.4e38, so what underflows of one entry is
-below 2e-8 of such a sum."""
+"""A sum of squares between these is used directly. Float32 ends at 1.2e-38 and 3.4e38, so an entry whose square
+underflows is below 2e-8 of such a sum."""
 
 
 def norm(a: Vector) -> float:
-    """The norm that belongs to :func:`dot`; where the square leaves the range of float32, computed in scaled form."""
+    """The norm of the inner product :func:`dot`; scaled first if the square would leave the range of float32."""
     square_sum = float(a @ a)
     if _TINY < square_sum < _HUGE:
         return math.sqrt(square_sum)
@@ -92,41 +92,41 @@ def norm(a: Vector) -> float:
 
 
 def square(number: float) -> float:
-    """A number's square; infinite where it overflows (where ``**`` would raise)."""
+    """The square of a number; infinite if it overflows, when ``**`` would raise."""
     return number * number
 
 
 def first_array(vector: Vector) -> Array:
-    """The array that tells a vector's library, dtype and device."""
-    return vector[0] if isinstance(vector, Blocks) else vector
+    """An array with the vector's library, dtype and device."""
+    return vector[0] if isinstance(vector, Parts) else vector
 
 
 def parts_of(vector: Vector) -> tuple[Array, ...]:
-    """The arrays that a vector is made of."""
-    return vector.parts if isinstance(vector, Blocks) else (vector,)
+    """The arrays in a vector."""
+    return vector.parts if isinstance(vector, Parts) else (vector,)
 
 
 def from_parts(parts: Sequence[Array], prototype: Vector) -> Vector:
-    """The vector of these arrays: one array, or Blocks with the weights of ``prototype``."""
-    return Blocks(parts, prototype.weights) if isinstance(prototype, Blocks) else parts[0]
+    """The vector of these arrays: Parts with the weights of ``prototype``, or the only array."""
+    return Parts(parts, prototype.weights) if isinstance(prototype, Parts) else parts[0]
 
 
 def flatten(vector: Vector) -> Array:
-    """One array with the same inner products: parts are scaled by the roots of their weights."""
-    if not isinstance(vector, Blocks):
+    """One array with the same inner products: parts are multiplied by the roots of their weights."""
+    if not isinstance(vector, Parts):
         return vector
     return namespace_of(vector[0]).concat([math.sqrt(w) * p for w, p in zip(vector.weights, vector, strict=True)])
 
 
 def unflatten(array: Array, prototype: Vector) -> Vector:
-    """The reverse of :func:`flatten`, for a vector of the shape of ``prototype``."""
-    if not isinstance(prototype, Blocks):
+    """The inverse of :func:`flatten`, for a vector with the parts of ``prototype``."""
+    if not isinstance(prototype, Parts):
         return array
     parts, start = [], 0
     for part, weight in zip(prototype, prototype.weights, strict=True):
         parts.append(array[start : start + part.shape[0]] * (1.0 / math.sqrt(weight)))
         start += part.shape[0]
-    return Blocks(parts, prototype.weights)
+    return Parts(parts, prototype.weights)
 
 
 def machine_eps(vector: Vector) -> float:
@@ -135,8 +135,8 @@ def machine_eps(vector: Vector) -> float:
 
 
 def copy_vector(vector: Vector) -> Vector:
-    """The same vector in memory of its own."""
-    if isinstance(vector, Blocks):
+    """A copy of the vector."""
+    if isinstance(vector, Parts):
         return vector.map(copy_vector)
     if type(vector) is np.ndarray:
         return np.array(vector)

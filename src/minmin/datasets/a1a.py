@@ -1,4 +1,4 @@
-"""a1a, the paper's data set, shipped with the package."""
+"""a1a, the data set of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439; it comes with the package."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from minmin.datasets.libsvm import load_libsvm
 
 
 def load_a1a() -> tuple[scipy.sparse.csr_array, np.ndarray[Any, Any]]:
-    """The a1a data set: who of 1605 people earns more than 50,000 dollars a year.
+    """Load the a1a data set: which of 1605 people earn more than 50,000 dollars a year.
 
-    The data derive from the Adult data set of the UCI repository (Becker and Kohavi 1996, CC BY 4.0) in
-    the binary encoding of the LIBSVM collection. The paper takes the first 100 columns as x, the last 19
-    as y.
+    The data are a part of the Adult data set of the UCI repository (Becker and Kohavi 1996, CC BY 4.0), in
+    the binary encoding of the LIBSVM collection. The paper (arXiv:2212.14439) puts the first 100 columns
+    into x and the last 19 into y.
 
     Returns
     -------

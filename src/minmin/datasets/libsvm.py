@@ -1,4 +1,4 @@
-"""Files in the LIBSVM format: a label and index:value pairs on every line."""
+"""Reads files in the LIBSVM format: each line has a label and index:value pairs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from minmin.errors import InputError, as_count
 
 _Stream = BinaryIO | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 
-_COMPRESSED: dict[bytes, Callable[[Path], _Stream]] = {
+_OPENERS: dict[bytes, Callable[[Path], _Stream]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
 }
-"""What opens a file by its first bytes."""
+"""The functions that open compressed files, by the first bytes of the file."""
 
 _CHUNK = 1 << 24
-"""Bytes of text that are parsed at once."""
+"""How many bytes are parsed at once."""
 
 _PLAIN_ROWS = re.compile(rb"(?:[ \t]*+(?:[-+.\deE]++(?:[ \t]++\d{1,9}+:[-+.\deE]++)*+[ \t]*+)?\r?(?:\n|\Z))*+")
-"""What needs no care line by line: a label, indices and values; no comments, no qid, no words."""
+"""Text that can be parsed all at once: labels, indices and values only; no comments, no qid, no other words."""
 
 
 class _Rows(NamedTuple):
@@ -46,22 +46,22 @@ def load_libsvm(path: Any, *, n_features: int | None = None) -> tuple[scipy.spar
     Parameters
     ----------
     path : str or path
-        What a file is compressed with is seen from its content, not its name.
+        The compression is detected from the content of the file, not from its name.
     n_features : int, optional
-        How many columns X shall have, where the file may lack the last ones; found where not given.
+        The number of columns of X, if the last ones may be missing in the file. By default, the largest index decides.
 
     Returns
     -------
     X : scipy.sparse.csr_array of shape (rows, columns)
-        Indices count from 1, as the format has it, unless the file has an index 0. ``qid`` and comments
-        after # are left out.
+        Indices count from 1, as the format defines, unless the file has an index 0. ``qid`` and comments
+        after # are ignored.
     labels : array of shape (rows,)
-        As they stand in the file.
+        The labels as they are in the file.
 
     Raises
     ------
     InputError
-        With the number of the line that is not as it should be.
+        If a line is malformed; the error names its number.
     """
     return read_libsvm(path, n_features=n_features)[:2]
 
@@ -69,22 +69,24 @@ def load_libsvm(path: Any, *, n_features: int | None = None) -> tuple[scipy.spar
 def read_libsvm(
     path: Any, *, n_features: int | None = None, first_index: int | None = None
 ) -> tuple[scipy.sparse.csr_array, np.ndarray[Any, Any], int]:
-    """The same, with the index of the first column, 0 or 1, which is given or seen from the file."""
+    """Like :func:`load_libsvm`, and return the index of the first column too: 0 or 1, given or detected."""
     wanted = None if n_features is None else as_count(n_features, "n_features")
     file = Path(path)
     try:
         with _open(file) as stream:
-            chunks = [_parse(text, first_line, file) for first_line, text in _chunks(stream)]
+            chunks = [_parse(text, first_line, file) for first_line, text in _read_chunks(stream)]
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        what = "is cut off" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read {file}: {what}") from error
+        reason = "it is truncated" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read {file}: {reason}") from error
     if not any(len(chunk.labels) for chunk in chunks):
         raise InputError(f"{file} has no rows")
     labels, lengths, indices, values = (np.concatenate(column) for column in zip(*chunks, strict=True))
-    least = 0 if indices.size and indices.min() == 0 else 1
-    first = least if first_index is None else first_index
-    if least < first:
-        raise InputError(f"{file} has an index 0; columns must count from 1, as in the file of the model")
+    detected = 0 if indices.size and indices.min() == 0 else 1
+    first = detected if first_index is None else first_index
+    if detected < first:
+        raise InputError(
+            f"{file} has an index 0, but the model was fitted to columns that count from 1; add 1 to each index"
+        )
     indices -= first
     columns = int(indices.max()) + 1 if indices.size else 0
     if wanted is not None and wanted < columns:
@@ -97,12 +99,12 @@ def read_libsvm(
 def _open(path: Path) -> _Stream:
     with path.open("rb") as raw:
         start = raw.read(6)
-    known = (opener for magic, opener in _COMPRESSED.items() if start.startswith(magic))
-    return next(known, lambda path: path.open("rb"))(path)
+    openers = (opener for magic, opener in _OPENERS.items() if start.startswith(magic))
+    return next(openers, lambda path: path.open("rb"))(path)
 
 
-def _chunks(stream: _Stream) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, some megabytes at once, with the number of the first."""
+def _read_chunks(stream: _Stream) -> Iterator[tuple[int, bytes]]:
+    """Chunks of some megabytes that consist of complete lines, each with the number of its first line."""
     line, rest = 1, b""
     while block := stream.read(_CHUNK):
         whole, newline, rest = (rest + block).rpartition(b"\n")
@@ -112,7 +114,7 @@ def _chunks(stream: _Stream) -> Iterator[tuple[int, bytes]]:
 
 
 def _parse(text: bytes, first_line: int, file: Path) -> _Rows:
-    """All rows at once where the text is plain and well formed; otherwise line by line, to say what is wrong."""
+    """Parse all rows at once if the text is simple and well formed; otherwise line by line, to report errors."""
     return _parse_at_once(text) or _parse_by_line(text, first_line, file)
 
 
@@ -150,17 +152,17 @@ def _parse_by_line(text: bytes, first_line: int, file: Path) -> _Rows:
         if not words:
             continue
         where = f"{file}, line {number}"
-        labels.append(_label(words[0], where))
-        before, length = -1, len(indices)
+        labels.append(_parse_label(words[0], where))
+        previous, length = -1, len(indices)
         for word in words[1:]:
             if word.startswith("qid:"):
                 continue
-            index, value = _pair(word, where)
-            if index <= before:
-                raise InputError(f"{where}: index {index} after {before}; indices must increase along a line")
+            index, value = _parse_pair(word, where)
+            if index <= previous:
+                raise InputError(f"{where}: index {index} after {previous}; indices must increase along a line")
             indices.append(index)
             values.append(value)
-            before = index
+            previous = index
         lengths.append(len(indices) - length)
     return _Rows(
         np.array(labels, dtype=np.float64),
@@ -170,24 +172,26 @@ def _parse_by_line(text: bytes, first_line: int, file: Path) -> _Rows:
     )
 
 
-def _label(word: str, where: str) -> float:
-    number = _finite(word)
+def _parse_label(word: str, where: str) -> float:
+    number = _parse_finite(word)
     if number is None:
-        raise InputError(f"{where}: the label {word[:40]!r} is not a finite number; a line is 'label index:value ...'")
+        raise InputError(
+            f"{where}: the label {word[:40]!r} is not a finite number; a line must be 'label index:value ...'"
+        )
     return number
 
 
-def _pair(word: str, where: str) -> tuple[int, float]:
+def _parse_pair(word: str, where: str) -> tuple[int, float]:
     index, colon, value = word.partition(":")
-    number = _finite(value)
+    number = _parse_finite(value)
     if not colon or not (index.isascii() and index.isdigit()) or number is None:
         raise InputError(f"{where}: {word[:40]!r} is not 'index:value' with a whole index and a finite value")
     if len(index) > 10 or int(index) > np.iinfo(np.int32).max:
-        raise InputError(f"{where}: index {index[:40]} is larger than any column can be")
+        raise InputError(f"{where}: index {index[:40]} is larger than any column number can be")
     return int(index), number
 
 
-def _finite(word: str) -> float | None:
+def _parse_finite(word: str) -> float | None:
     try:
         number = float(word)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which columns belong to which block: selectors of any kind become column numbers."""
+"""Which columns belong to which block: turns column selectors into column numbers."""
 
 from __future__ import annotations
 
@@ -8,39 +8,41 @@ from typing import Any
 
 import numpy as np
 
-from minmin.errors import InputError, near_names
+from minmin.errors import InputError, near_names, show
 
 Columns = np.ndarray[Any, np.dtype[np.intp]]
-Blocks = dict[Hashable, Columns]
+ColumnBlocks = dict[Hashable, Columns]
+"""Column numbers by the name of the block."""
 
 ALL, REST = "all", "rest"
-"""Names of the one block where none are given, and of the columns that no selector takes."""
+"""Names of blocks: of all columns if the user gives no blocks, and of the columns that no selector takes."""
 
 
-def resolve_blocks(blocks: Any, X: Any, n_features: int, names: Sequence[str] | None) -> Blocks:
-    """The columns of every block, ascending, by the block's name.
+def resolve_blocks(blocks: Any, X: Any, n_features: int, names: Sequence[str] | None) -> ColumnBlocks:
+    """The columns of every block, in ascending order, by the name of the block.
 
-    ``blocks`` are as the estimators take them. Callables among them see X as the user gave it; ``names`` are those of
-    its columns, where it has some.
+    ``blocks`` is the parameter of the estimators. Callables in it are called with X as the user gave it. ``names`` are
+    the names of the columns of X, or None if it has none.
     """
     if blocks is None:
         return {ALL: np.arange(n_features)}
     named = _name_blocks(blocks)
-    columns = {name: _columns(selector, name, X, n_features, names) for name, selector in named.items()}
+    columns = {name: _find_columns(selector, name, X, n_features, names) for name, selector in named.items()}
     owner = np.full(n_features, -1)
     for number, (name, chosen) in enumerate(columns.items()):
         if len(chosen) == 0:
-            raise InputError(f"block {name!r} is empty: {_show(named[name])} selects no column")
+            raise InputError(f"block {show(name)} is empty: {_shorten(named[name])} selects no column")
         taken = chosen[owner[chosen] >= 0]
         if len(taken):
             column = taken[0] if names is None else repr(str(names[taken[0]]))
             other = list(columns)[owner[taken[0]]]
-            raise InputError(f"blocks overlap: column {column} is in block {other!r} and in block {name!r}")
+            raise InputError(f"blocks overlap: column {column} is in block {show(other)} and in block {show(name)}")
         owner[chosen] = number
     rest = np.flatnonzero(owner < 0)
     if len(rest) and REST in columns:
         raise InputError(
-            f"{len(rest)} columns are in no block; they would form one called {REST!r}, but that name is taken"
+            f"{len(rest)} columns are in no block and would form a block called {REST!r}, but you gave a block of that "
+            "name; rename it"
         )
     return {**columns, REST: rest} if len(rest) else columns
 
@@ -57,32 +59,35 @@ def _name_blocks(blocks: Any) -> dict[Hashable, Any]:
     return named
 
 
-def _columns(selector: Any, block: Hashable, X: Any, n_features: int, names: Sequence[str] | None) -> Columns:
+def _find_columns(selector: Any, block: Hashable, X: Any, n_features: int, names: Sequence[str] | None) -> Columns:
     if callable(selector):
         selector = selector(X)
     if isinstance(selector, slice):
-        return _slice(selector, block, n_features, names)
+        return _find_slice(selector, block, n_features, names)
     if isinstance(selector, str):
         return _match(selector, block, names)
     listed = np.asarray(selector)
     if listed.ndim > 1:
-        raise InputError(f"block {block!r}: a selector of shape {listed.shape}; it must be one-dimensional")
+        raise InputError(f"block {show(block)}: a selector must be one-dimensional, got shape {listed.shape}")
     listed = listed.reshape(-1)
     if listed.size == 0:
         return np.zeros(0, dtype=np.intp)
     if listed.dtype == bool:
         if len(listed) != n_features:
-            raise InputError(f"block {block!r}: a mask of {len(listed)} entries, but X has {n_features} features")
+            raise InputError(f"block {show(block)}: a mask has {len(listed)} entries, but X has {n_features} features")
         return np.flatnonzero(listed)
     if listed.dtype.kind in "iu":
         return _check_numbers(listed, block, n_features)
     if all(isinstance(name, str) for name in listed.tolist()):
         return np.unique(np.concatenate([_match(name, block, names) for name in listed.tolist()]))
-    raise InputError(f"block {block!r}: {_show(selector)} is no column selector; see the parameter blocks")
+    raise InputError(
+        f"block {show(block)}: {_shorten(selector)} is not a column selector; give a slice, column numbers or "
+        "names, or a boolean mask"
+    )
 
 
-def _slice(selector: slice, block: Hashable, n_features: int, names: Sequence[str] | None) -> Columns:
-    """As NumPy slices; between two names both ends are included, as in pandas."""
+def _find_slice(selector: slice, block: Hashable, n_features: int, names: Sequence[str] | None) -> Columns:
+    """Slice like NumPy; a slice between two names includes both ends, as in pandas."""
     start, stop = selector.start, selector.stop
     if isinstance(start, str):
         start = _match(start, block, names)[0]
@@ -91,32 +96,32 @@ def _slice(selector: slice, block: Hashable, n_features: int, names: Sequence[st
     try:
         columns = np.arange(n_features)[slice(start, stop, selector.step)]
     except TypeError:
-        raise InputError(f"block {block!r}: {selector} is no slice of columns; give numbers or names") from None
+        raise InputError(f"block {show(block)}: {selector} is not a slice of columns; give numbers or names") from None
     return columns if selector.step is None or selector.step > 0 else columns[::-1]
 
 
 def _check_numbers(listed: np.ndarray[Any, Any], block: Hashable, n_features: int) -> Columns:
     outside = listed[(listed < -n_features) | (listed >= n_features)]
     if outside.size:
-        raise InputError(f"block {block!r}: there is no column {outside[0]}; X has {n_features} features")
-    numbers = listed.astype(np.intp)  # small integers could not hold the sum
+        raise InputError(f"block {show(block)}: there is no column {outside[0]}; X has {n_features} features")
+    numbers = listed.astype(np.intp)  # the sum below could overflow in a small integer type
     return np.unique(np.where(numbers < 0, numbers + n_features, numbers))
 
 
 def _match(name: str, block: Hashable, names: Sequence[str] | None) -> Columns:
-    """The column of that name, or else all columns whose names match it as a pattern."""
+    """The column of that name; if there is none, all columns whose names match it as a pattern."""
     if names is None:
         raise InputError(
-            f"block {block!r}: the selector {name!r} is a name, but X has no column names; give X as a data frame "
+            f"block {show(block)}: the selector {name!r} is a name, but X has no column names; give X as a data frame "
             "(set_output makes transformers return frames), or columns by number"
         )
-    found = [i for i, known in enumerate(names) if known == name]
-    found = found or [i for i, known in enumerate(names) if fnmatchcase(known, name)]
-    if not found:
-        raise InputError(f"block {block!r}: no column is called, or matches, {name!r}: {near_names(name, names)}")
-    return np.array(found, dtype=np.intp)
+    matching = [i for i, column in enumerate(names) if column == name]
+    matching = matching or [i for i, column in enumerate(names) if fnmatchcase(column, name)]
+    if not matching:
+        raise InputError(f"block {show(block)}: no column is called, or matches, {name!r}: {near_names(name, names)}")
+    return np.array(matching, dtype=np.intp)
 
 
-def _show(selector: Any) -> str:
-    text = repr(selector)
+def _shorten(selector: Any) -> str:
+    text = show(selector)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,4 @@
-"""A user's columns as the two designs of a GLM: the expensive X, and the cheap Y, which has the intercept."""
+"""Splits a user's columns into the two matrices of a GLM: the expensive X, and the cheap Y with the intercept."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ import numpy as np
 import scipy.sparse
 
 from minmin.errors import InputError, near_names
-from minmin.estimators.blocks import Blocks, Columns
+from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.estimators.penalties import Alphas
 from minmin.numerics.dense import DENSE_UP_TO
 
 _Vector = np.ndarray[Any, Any]
 
-_WORTH = 128
-"""Columns are cheap where YᵀY has at most so many multiplications for every one in a product with the data. A Newton
-step takes ten to thirty such products, and one multiplication takes 1.2 ns there and 0.04 ns in YᵀY. Beside 20,000
-sparse columns, a block at 65 such multiplications took 0.10 s in Y as in X, and one at 143 took 0.26 s in Y and 0.17 s
-in X."""
+_MOST_COST_RATIO = 128
+"""A block goes into Y if computing YᵀY takes at most this many multiplications per multiplication of a product with the
+data. A Newton step takes ten to thirty such products; one multiplication takes 1.2 ns in a product and 0.04 ns in YᵀY.
+Measured beside 20,000 sparse columns: a block with a ratio of 65 took 0.10 s both in Y and in X; one with 143 took
+0.26 s in Y and 0.17 s in X."""
 _FULL = 0.9
-"""A column of a sparse matrix is full if so much of it is stored, as with numbers beside categories. In Y, columns that
-are at least half full made fits 0.7 to 1.5 times as long, so only clear cases go there."""
+"""A column of a sparse matrix is full if at least this share of its entries is stored, as for numeric columns beside
+categories. Fits with columns in Y that were at least half full took 0.7 to 1.5 times as long, so only clear cases go
+into Y."""
 _SPARSE_BELOW = 0.125
-"""Y is kept sparse where less of it than this is stored. a9a with 24 such columns took 0.09 s, and 0.14 s where six
-half-full ones beside them made Y dense."""
+"""Y is kept sparse if less than this share of its entries is stored. a9a with 24 such columns took 0.09 s; with six
+half-full columns added, which made Y dense, 0.14 s."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """The samples' features, split into the two blocks that a method tells apart.
+    """The features of the samples, split into an expensive and a cheap matrix.
 
     Attributes
     ----------
     X, Y : matrices
-        The expensive and the cheap columns; Y ends with a column of ones where there is an intercept. One without any
-        column of the user's is a column of zeros, which :meth:`penalties` keeps at zero.
+        The expensive and the cheap columns. With an intercept, Y ends with a column of ones. A matrix that gets none of
+        the user's columns is one column of zeros, whose coefficient :meth:`penalties` keeps at zero.
     x_columns, y_columns : arrays
-        Which of the user's columns they are.
+        The numbers of the user's columns in X and in Y.
     fit_intercept : bool
     blocks : dict
-        The user's columns by their block's name.
+        The numbers of the user's columns by the name of the block.
     """
 
     X: Any
@@ -51,39 +52,39 @@ class Design:
     x_columns: Columns
     y_columns: Columns
     fit_intercept: bool
-    blocks: Blocks
+    blocks: ColumnBlocks
 
     @property
     def n_features(self) -> int:
         return len(self.x_columns) + len(self.y_columns)
 
-    def rows(self, chosen: Any) -> Design:
-        """The same for some of the samples."""
+    def select_rows(self, chosen: Any) -> Design:
+        """The design of some of the samples."""
         return replace(self, X=self.X[chosen], Y=self.Y[chosen])
 
     def in_double(self) -> Design:
-        """The same in double precision."""
+        """The design in double precision."""
         return replace(self, X=self.X.astype(np.float64), Y=self.Y.astype(np.float64))
 
     def penalties(self, alphas: Alphas) -> dict[str, Any]:
-        """The penalties of X's and of Y's columns; none for the intercept."""
+        """The penalties of the columns of X and of Y; 0 for the intercept."""
         by_column = np.empty(self.n_features)
         for name, columns in self.blocks.items():
             by_column[columns] = alphas[name]
         in_y = by_column[self.y_columns]
         if self.fit_intercept:
             in_y = np.append(in_y, 0.0)
-        return {"alpha_x": _or_stand_in(by_column[self.x_columns]), "alpha_y": _or_stand_in(in_y)}
+        return {"alpha_x": _or_one(by_column[self.x_columns]), "alpha_y": _or_one(in_y)}
 
     def coefficients(self, x: _Vector, y: _Vector) -> tuple[_Vector, Any]:
-        """The coefficients, in the last axis in the user's order, and the intercept."""
+        """The coefficients, with the user's columns along the last axis, and the intercept."""
         coef = np.zeros((*x.shape[:-1], self.n_features), dtype=x.dtype)
         coef[..., self.x_columns] = x[..., : len(self.x_columns)]
         coef[..., self.y_columns] = y[..., : len(self.y_columns)]
         return coef, y[..., -1] if self.fit_intercept else np.zeros(x.shape[:-1], dtype=x.dtype)[()]
 
     def split(self, coef: _Vector, intercept: Any) -> tuple[_Vector, _Vector]:
-        """The reverse: x and y."""
+        """The reverse of :meth:`coefficients`: x and y."""
         x = np.zeros((*coef.shape[:-1], self.X.shape[1]), dtype=self.X.dtype)
         y = np.zeros((*coef.shape[:-1], self.Y.shape[1]), dtype=self.Y.dtype)
         x[..., : len(self.x_columns)] = coef[..., self.x_columns]
@@ -94,21 +95,27 @@ class Design:
 
 
 def split_design(
-    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], cheap: Any, fit_intercept: bool, outputs: int = 1
+    matrix: Any,
+    blocks: ColumnBlocks,
+    unpenalised: Collection[Hashable],
+    cheap: Any,
+    fit_intercept: bool,
+    outputs: int = 1,
 ) -> Design:
-    """The design of a CSR or dense matrix.
+    """Split a CSR or dense matrix.
 
     Parameters
     ----------
     matrix : CSR or array, float32 or float64
     blocks : dict
-        Columns by the block's name.
+        Column numbers by the name of the block.
     unpenalised : collection of names
-    cheap : None, a block's name, or a collection of them
-        Which blocks go into Y; None: those for which that pays.
+        The blocks without a penalty.
+    cheap : None, the name of a block, or a collection of names
+        The blocks that go into Y; None for those that make the fit faster.
     fit_intercept : bool
     outputs : int
-        The number of coefficients that a column has.
+        The number of coefficients per column.
     """
     if cheap is None:
         in_y = _choose_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
@@ -120,34 +127,34 @@ def split_design(
     X = _take(matrix, x_columns)
     if X.shape[1] == 0:
         X = scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
-    Y = _cheap_part(matrix, y_columns, fit_intercept)
+    Y = _build_cheap_matrix(matrix, y_columns, fit_intercept)
     return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
-def _check_names(cheap: Any, blocks: Blocks) -> Collection[Hashable]:
+def _check_names(cheap: Any, blocks: ColumnBlocks) -> Collection[Hashable]:
     names = [cheap] if isinstance(cheap, str) or not isinstance(cheap, Collection) else list(cheap)
     for name in names:
         if name not in blocks:
-            raise InputError(f"cheap names {name!r}, which is no block: {near_names(name, map(str, blocks))}")
+            raise InputError(f"cheap names {name!r}, which is not a block: {near_names(name, map(str, blocks))}")
     return names
 
 
 def _choose_columns(
-    matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
+    matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whole blocks, smallest first; or, if none pays, full columns.
+    """Which columns go into Y: whole blocks, smallest first; if no block is cheap enough, full columns.
 
-    Blocks without a penalty come before all others, up to as many coefficients as the method factorises, whatever that
-    costs: only in Y, and factorised, their part of a bound is proved.
+    Blocks without a penalty are taken first, at any cost, up to the largest size that the method factorises: only in Y,
+    and factorised, a bound on their part of the gap can be proved.
     """
     rows, features = matrix.shape
     sparse = scipy.sparse.issparse(matrix)
     stored = (matrix.nnz if sparse else rows * features) + intercept * rows
     chosen = np.zeros(features, dtype=bool)
 
-    def take(columns: Columns, worth: float) -> None:
+    def take(columns: Columns, most_cost_ratio: float) -> None:
         width = int(chosen.sum()) + len(columns) + intercept
-        if outputs * width <= DENSE_UP_TO and outputs * rows * width**2 <= worth * stored:
+        if outputs * width <= DENSE_UP_TO and outputs * rows * width**2 <= most_cost_ratio * stored:
             chosen[columns] = True
 
     by_size = sorted(blocks, key=lambda name: len(blocks[name]))
@@ -156,13 +163,13 @@ def _choose_columns(
             take(blocks[name], math.inf)
     for name in by_size:
         if not chosen[blocks[name][0]]:
-            take(blocks[name], _WORTH)
+            take(blocks[name], _MOST_COST_RATIO)
     if sparse and not chosen.any():
-        take(np.flatnonzero(np.bincount(matrix.indices, minlength=features) >= _FULL * rows), _WORTH)
+        take(np.flatnonzero(np.bincount(matrix.indices, minlength=features) >= _FULL * rows), _MOST_COST_RATIO)
     return chosen
 
 
-def _cheap_part(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
+def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
     rows, width = matrix.shape[0], len(columns) + int(fit_intercept)
     if width == 0:
         return np.zeros((rows, 1), dtype=matrix.dtype)
@@ -180,7 +187,7 @@ def _cheap_part(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
 
 
 def _take(matrix: Any, columns: Columns) -> Any:
-    """Those columns; all of them, and neighbours in a dense array, without a copy."""
+    """Some columns. All columns, and adjacent columns of a dense array, are taken without a copy."""
     if len(columns) == matrix.shape[1]:
         return matrix
     if len(columns) and columns[-1] - columns[0] + 1 == len(columns):
@@ -188,6 +195,6 @@ def _take(matrix: Any, columns: Columns) -> Any:
     return matrix[:, columns]
 
 
-def _or_stand_in(penalties: _Vector) -> float | _Vector:
-    """The penalties, or, where there is no column, that of the column of zeros that stands in."""
+def _or_one(penalties: _Vector) -> float | _Vector:
+    """The penalties; if there is no column, 1, for the column of zeros that takes their place."""
     return penalties if len(penalties) else 1.0

@@ -9,39 +9,38 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from minmin.errors import InputError, as_count
-from minmin.estimators.blocks import Blocks
+from minmin.errors import InputError, as_count, show
+from minmin.estimators.blocks import ColumnBlocks
 from minmin.estimators.penalties import check_alpha, put_in_order, resolve_alphas
 
 _Matrix = np.ndarray[Any, Any]
 
 _LARGEST, _SMALLEST = 1e-1, 1e-7
-"""The ends of the default grid, in units of the mean square of a row of the block. Curvature of a logistic loss is at
-most ¼ of that unit, so the largest penalty is of its size, and the smallest hardly felt."""
+"""The ends of the default grid, in units of the mean |row|² of the block. The curvature of a logistic loss is at most
+¼ of that unit, so the largest penalty is as strong as the loss, and the smallest has hardly any effect."""
 _DEFAULT_COUNTS = {1: 10, 2: 5}
 _DEFAULT_COUNT = 3
-"""So many values per block by default, with one, two and more blocks: 10, 25, and 27 fits for three."""
-_ZERO_IS = 1e-3
-"""On a path, a penalty of 0 lies where this times the smallest positive one would: last, but not at infinity. It orders
-the fits and changes none."""
+"""The default number of values per block, for one, two and more blocks: 10, 25, and for three blocks 27 fits."""
+_ZERO_PLACE = 1e-3
+"""A penalty of 0 has no logarithm. To order the fits, it is placed at this times the smallest positive penalty."""
 _TIE = 1e-9
-"""Distances that differ by less than this part are equal but for rounding."""
+"""Two distances with a smaller relative difference count as equal: the difference is due to rounding."""
 
 
-def resolve_grid(alphas: Any, blocks: Blocks, matrix: Any, weights: Any) -> _Matrix:
-    """The penalties to try, one row each, one column per block.
+def resolve_grid(alphas: Any, blocks: ColumnBlocks, matrix: Any, weights: Any) -> _Matrix:
+    """The penalties to try: one row per combination, one column per block.
 
-    None or a number of values asks for a grid in units of the data; a mapping gives the values of every block, for all
-    combinations; a sequence of numbers is tried for all blocks alike; any other sequence lists combinations, each as
-    ``alpha`` of a single fit would be.
+    None or a number of values gives a grid in units of the data. A mapping has the values of each block, of which all
+    combinations are tried. In a sequence of numbers, each is the penalty of all blocks at once. Any other sequence
+    lists combinations, each in a form that ``alpha`` of a single fit accepts.
     """
     names = list(blocks)
     if alphas is None or not isinstance(alphas, Mapping | Sequence | np.ndarray):
         count = _DEFAULT_COUNTS.get(len(names), _DEFAULT_COUNT) if alphas is None else as_count(alphas, "alphas")
         if count == 0:
             raise InputError("alphas = 0: give at least one value per block")
-        between = np.geomspace(_LARGEST, _SMALLEST, count)
-        return _combine([size * between for size in _row_squares(matrix, weights, blocks)])
+        factors = np.geomspace(_LARGEST, _SMALLEST, count)
+        return _combine([unit * factors for unit in _row_squares(matrix, weights, blocks)])
     if len(alphas) == 0:
         raise InputError("alphas is empty; give penalties to try, or leave it out")
     if isinstance(alphas, Mapping):
@@ -50,19 +49,19 @@ def resolve_grid(alphas: Any, blocks: Blocks, matrix: Any, weights: Any) -> _Mat
 
 
 def path_order(points: _Matrix, sizes: Sequence[int]) -> list[int]:
-    """From the largest penalties on, each time to the nearest that is left, on a logarithmic scale.
+    """The order of the fits: from the largest penalties, always to the nearest untried ones on a logarithmic scale.
 
     ``sizes`` are the numbers of columns of the blocks: the larger a block, the more a change of its penalty costs.
     """
     positive = points[points > 0.0]
     least = positive.min() if positive.size else 1.0
-    places = np.log(np.where(points > 0.0, points, _ZERO_IS * least))
+    places = np.log(np.where(points > 0.0, points, _ZERO_PLACE * least))
     heights = places.sum(axis=1)
     order = [int(heights.argmax())]
     left = [i for i in range(len(points)) if i != order[0]]
     while left:
-        away = np.square(places[left] - places[order[-1]]) @ np.array(sizes)
-        nearest = np.flatnonzero(away <= away.min() * (1.0 + _TIE))
+        distances = np.square(places[left] - places[order[-1]]) @ np.array(sizes)
+        nearest = np.flatnonzero(distances <= distances.min() * (1.0 + _TIE))
         order.append(left.pop(int(nearest[heights[left][nearest].argmax()])))
     return order
 
@@ -70,7 +69,7 @@ def path_order(points: _Matrix, sizes: Sequence[int]) -> list[int]:
 def _check_values(values: Any, block: Hashable) -> list[float]:
     listed = values if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) else [values]
     if len(listed) == 0:
-        raise InputError(f"alphas has no value for block {block!r}")
+        raise InputError(f"alphas has no value for block {show(block)}; give at least one")
     return [check_alpha(value, block) for value in listed]
 
 
@@ -78,8 +77,8 @@ def _combine(values: list[Any]) -> _Matrix:
     return np.array(list(product(*values)))
 
 
-def _row_squares(matrix: Any, weights: Any, blocks: Blocks) -> list[float]:
-    """The weighted mean of |row|² within every block; 1 where that is 0."""
+def _row_squares(matrix: Any, weights: Any, blocks: ColumnBlocks) -> list[float]:
+    """The weighted mean of |row|² in each block; 1 if that is 0."""
     weights = np.ones(matrix.shape[0], dtype=matrix.dtype) if weights is None else weights
     if scipy.sparse.issparse(matrix):
         repeated = np.repeat(weights, np.diff(matrix.indptr))

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from minmin.errors import InputError
+from minmin.errors import InputError, show
 from minmin.estimators.docs import document
 from minmin.estimators.model import BlockModel, SingleFit, Vector
 from minmin.estimators.path import PathFit
@@ -20,7 +20,7 @@ from minmin.problems.linear.losses import LOSSES, Loss
 from minmin.problems.linear.softmax import SoftmaxLoss
 
 _document = document(
-    "Minimises the weighted mean of log(1 + exp(-margin)), for more than two classes of the softmax loss, plus\n"
+    "Minimises the weighted mean of log(1 + exp(-margin)), or of the softmax loss for more than two classes, plus\n"
     "Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not penalised.",
     scale="scikit-learn's C is 1/(n·alpha) for n samples.",
     coef="array of shape (1, n_features), or (n_classes, n_features) for more than two classes",
@@ -31,12 +31,12 @@ _document = document(
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Logistic(ClassifierMixin, BlockModel):
-    """Classes of any type, told apart by the logistic or, for more than two, the softmax loss."""
+    """Predicts classes of any type with the logistic loss or, for more than two classes, the softmax loss."""
 
     class_weight: Any = None
 
     _why_unbounded = (
-        "columns without a penalty tell the classes apart without error (separable data); give every block an alpha "
+        "columns without a penalty separate the classes without error (separable data); give every block an alpha "
         "above 0"
     )
     _numeric_target = False
@@ -59,7 +59,7 @@ class Logistic(ClassifierMixin, BlockModel):
         if (counts > 0).sum() < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-                f"{self.classes_.tolist()[counts.argmax()]!r}"
+                f"{show(self.classes_[counts.argmax()])}"
             )
         self._require_classes(codes, weights, "the data")
         return codes, weights
@@ -67,10 +67,10 @@ class Logistic(ClassifierMixin, BlockModel):
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         counts = np.bincount(target, weights, minlength=len(self.classes_))
         if not counts.all():
-            missing = self.classes_[counts == 0].tolist()[0]
+            missing = self.classes_[counts == 0][0]
             raise InputError(
-                f"{where}: class {missing!r} has no sample of positive weight; leave that class out, or split "
-                "so that every part has it"
+                f"{where}: class {show(missing)} has no sample of positive weight; remove that class, or choose splits "
+                "in which every training part contains it"
             )
 
     def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
@@ -80,7 +80,7 @@ class Logistic(ClassifierMixin, BlockModel):
         return (self.coef_, self.intercept_) if len(self.coef_) > 1 else (self.coef_[0], self.intercept_[0])
 
     def decision_function(self, X: Any) -> Vector:
-        """The margins: for two classes how far a sample speaks for the second, else one column per class.
+        """The margins of the samples: positive for the second of two classes; for more, one column per class.
 
         Parameters
         ----------
@@ -94,18 +94,18 @@ class Logistic(ClassifierMixin, BlockModel):
         return margins if margins.shape[1] > 1 else margins[:, 0]
 
     def predict(self, X: Any) -> Vector:
-        """The likeliest class of every sample."""
+        """The most probable class of each sample."""
         margins = self.decision_function(X)
         codes = (margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)
         predicted: Vector = self.classes_[codes]
         return predicted
 
     def predict_proba(self, X: Any) -> Vector:
-        """The probability of every class, in the order of ``classes_``."""
+        """The probability of each class, in the order of ``classes_``."""
         return self._by_class(X, expit, softmax)
 
     def predict_log_proba(self, X: Any) -> Vector:
-        """The logarithms of these, also where a probability underflows."""
+        """The logarithms of the probabilities; accurate even if a probability underflows."""
         return self._by_class(X, log_expit, log_softmax)
 
     def _by_class(self, X: Any, of_two: Callable[[Vector], Vector], of_several: Callable[..., Vector]) -> Vector:
@@ -118,7 +118,7 @@ class Logistic(ClassifierMixin, BlockModel):
 @_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockLogisticRegression(Logistic, SingleFit):
-    """Logistic regression with a penalty per block of columns, and a proof of how far from the minimum it is.
+    """Logistic regression with a penalty per block of columns and a proved bound on the gap f - f*.
 
     Examples
     --------

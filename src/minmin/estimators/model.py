@@ -1,4 +1,4 @@
-"""What all block models share: from the user's data to a problem, and from its minimum to coefficients."""
+"""The base classes of the estimators: from a user's data to a problem, and from its minimum to coefficients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from minmin.errors import NoMinimumError
-from minmin.estimators.blocks import Blocks, resolve_blocks
+from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.penalties import Alphas, resolve_alphas
 from minmin.problems.linear.designs import merge_duplicates
@@ -31,21 +31,21 @@ _Start = tuple[Vector, Vector] | None
 
 
 class Sample(NamedTuple):
-    """Checked data: the design, the target as the loss wants it, and the weights."""
+    """Checked data: the design, the target in the form that the loss needs, and the weights."""
 
     design: Design
     target: Vector
     weights: Vector | None
 
-    def rows(self, chosen: Any) -> Sample:
-        """Some of the samples."""
+    def select_rows(self, chosen: Any) -> Sample:
+        """A part of the data."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Sample(self.design.rows(chosen), self.target[chosen], weights)
+        return Sample(self.design.select_rows(chosen), self.target[chosen], weights)
 
 
 @dataclass(eq=False, repr=False)
 class BlockModel(BaseEstimator, ABC):
-    """A linear model with a penalty per block; a family says what the target is and what to predict.
+    """A linear model with a penalty per block. Subclasses define the target, the loss and the predictions.
 
     Shapes: n samples, d features; ``coef_`` is (d,) for a regression, (1, d) for two classes, (k, d) for k > 2.
     """
@@ -58,25 +58,25 @@ class BlockModel(BaseEstimator, ABC):
     max_seconds: float | None = None
     verbose: bool = False
 
-    _why_unbounded = "it is unbounded below; give every block an alpha above 0"
+    _why_unbounded = "the loss is unbounded below; give every block an alpha above 0"
     _numeric_target = True
 
     @property
     @abstractmethod
     def _loss(self) -> Loss:
-        """What is minimised, beside the penalties."""
+        """The loss of a sample."""
 
     @property
     def _outputs(self) -> tuple[int, ...]:
-        """(k,) where k > 2 classes have coefficients each, else ()."""
+        """(k,) for k > 2 classes, each with its own coefficients; else ()."""
         return ()
 
     @abstractmethod
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
-        """The target as the loss wants it, and the weights with those of the classes."""
+        """The target in the form that the loss needs, and the weights, multiplied by those of the classes."""
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Vector, Vector | None, Blocks]:
-        """The matrix, the target as the loss wants it, the weights, and the columns of every block."""
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Vector, Vector | None, ColumnBlocks]:
+        """The matrix, the target in the form that the loss needs, the weights, and the columns of each block."""
         self._check_parameters()
         matrix, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=self._numeric_target
@@ -95,12 +95,12 @@ class BlockModel(BaseEstimator, ABC):
         if self.max_seconds is not None:
             check_scalar(self.max_seconds, "max_seconds", Real, min_val=0.0, include_boundaries="neither")
 
-    def _design(self, matrix: Any, blocks: Blocks, unpenalised: Collection[Hashable]) -> Design:
+    def _design(self, matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable]) -> Design:
         outputs = self._outputs[0] if self._outputs else 1
         return split_design(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
-        """Raise where some class has no sample; there are none in a regression."""
+        """Raise if some class has no sample; a regression has no classes."""
 
     def _problem(self, sample: Sample, alphas: Alphas) -> LinearModel:
         design, penalties = sample.design, sample.design.penalties(alphas)
@@ -109,10 +109,10 @@ class BlockModel(BaseEstimator, ABC):
     def _minimise(
         self, problem: LinearModel, sample: Sample, alphas: Alphas, start: _Start
     ) -> tuple[Result, LinearModel]:
-        """The answer in the data's precision, or, where single precision does not reach tol, in double precision.
+        """Solve in the precision of the data; if single precision does not reach tol, again in double precision.
 
-        With it comes the problem that it answers. That of double precision is made from the sample, since single
-        precision has rounded the target, the weights and the penalties.
+        Returns the result and the problem that it solves. The problem in double precision is built from the sample,
+        since single precision has rounded the target, the weights and the penalties.
         """
         result = self._run(problem, start, self.max_seconds)
         if result.status == "stalled" and result.x.dtype == np.float32:
@@ -134,15 +134,15 @@ class BlockModel(BaseEstimator, ABC):
                 progress=bool(self.verbose),
             )
         except NoMinimumError as error:
-            known = NoMinimumError(f"the penalised loss has no minimum: {self._why_unbounded}")
-            known.result = error.result
-            raise known from error
+            explained = NoMinimumError(f"the penalised loss has no minimum: {self._why_unbounded}")
+            explained.result = error.result
+            raise explained from error
         if result.status == "interrupted":
             raise KeyboardInterrupt
         return result
 
     def _start(self, design: Design) -> _Start:
-        """The last fit's coefficients, where there are some of the same shape."""
+        """The coefficients of the last fit, if there are any of the right shape."""
         if not hasattr(self, "coef_"):
             return None
         coef, intercept = self._unshape()
@@ -152,12 +152,12 @@ class BlockModel(BaseEstimator, ABC):
         return x.T.reshape(-1), y.T.reshape(-1)
 
     def _solution(self, design: Design, result: Result) -> tuple[Vector, Any]:
-        """Coefficients and intercept as users of this family expect them."""
+        """The coefficients and the intercept in the shapes that users of this estimator expect."""
         x, y = (v.reshape(-1, *self._outputs).T for v in (result.x, result.y))
         return self._shape(*design.coefficients(x, y))
 
-    def _keep(self, result: Result, design: Design, alphas: Alphas) -> None:
-        """Set what a fit leaves behind."""
+    def _set_attributes(self, result: Result, design: Design, alphas: Alphas) -> None:
+        """Set the attributes of a fitted estimator; warn if the tolerance was not proved."""
         self.coef_, self.intercept_ = self._solution(design, result)
         self.blocks_ = design.blocks
         self.alpha_ = alphas
@@ -166,21 +166,21 @@ class BlockModel(BaseEstimator, ABC):
         self.calls_ = dict(result.calls)
         self.n_iter_ = result.nit
         if not (result.success and result.certified):
-            why = result.message if not result.success else "the bound is an estimate, as nothing proves one here"
+            why = result.message if not result.success else "the bound is only an estimate, not proved"
             warnings.warn(
                 f"f - f* <= tol = {self.tol:g} was not proved: {why} (see result_)", ConvergenceWarning, stacklevel=3
             )
 
     def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
-        """With the axes that users of this family expect."""
+        """Add the axes that users of this estimator expect."""
         return coef, float(intercept)
 
     def _unshape(self) -> tuple[Vector, Any]:
-        """The reverse, of the last fit."""
+        """Remove these axes from the coefficients and the intercept of the last fit."""
         return self.coef_, self.intercept_
 
     def _margins(self, X: Any) -> Vector:
-        """The linear predictor, one column per row of ``coef_`` where that has two axes."""
+        """The linear predictor; one column per row of ``coef_`` if that has two axes."""
         check_is_fitted(self)
         matrix = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         margins: Vector = matrix @ self.coef_.T + self.intercept_
@@ -194,7 +194,7 @@ class BlockModel(BaseEstimator, ABC):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SingleFit(BlockModel):
-    """A model whose penalties are given."""
+    """An estimator whose penalties are given."""
 
     alpha: Any = 1e-3
     warm_start: bool = False
@@ -207,7 +207,7 @@ class SingleFit(BlockModel):
         X : array, scipy.sparse or frame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            Not negative; only their ratios matter.
+            At least 0; only their ratios matter.
 
         Returns
         -------
@@ -219,5 +219,5 @@ class SingleFit(BlockModel):
         sample = Sample(design, target, weights)
         start = self._start(design) if self.warm_start else None
         result, _ = self._minimise(self._problem(sample, alphas), sample, alphas, start)
-        self._keep(result, design, alphas)
+        self._set_attributes(result, design, alphas)
         return self

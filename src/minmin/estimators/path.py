@@ -1,4 +1,4 @@
-"""Models that choose their penalties by cross-validation, with warm starts along a path."""
+"""Estimators that choose their penalties by cross-validation, with warm starts along a path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Score = Callable[[Result], float]
 
 
 class _Run(NamedTuple):
-    """What is kept of one fit along a path."""
+    """The outcome of one fit along a path."""
 
     score: float
     proved: bool
@@ -40,7 +40,7 @@ class _Run(NamedTuple):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PathFit(BlockModel):
-    """A model whose penalties are chosen from a grid."""
+    """An estimator whose penalties are chosen from a grid."""
 
     alphas: Any = None
     cv: Any = None
@@ -54,7 +54,7 @@ class PathFit(BlockModel):
         X : array, scipy.sparse or frame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            Not negative; only their ratios matter. They weigh the held-out samples too.
+            At least 0; only their ratios matter. They apply to the held-out samples, too.
         groups : array of shape (n_samples,), optional
             For splitters that keep groups together.
 
@@ -72,23 +72,23 @@ class PathFit(BlockModel):
         runs = []
         splits = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, groups)
         for number, (train, test) in enumerate(splits):
-            part = sample.rows(train)
+            part = sample.select_rows(train)
             self._require_classes(part.target, part.weights, f"the training part of split {number}")
             if self.scoring is None:
-                score = self._loss_of(sample.rows(test))
+                score = self._score_by_loss(sample.select_rows(test))
             else:
-                score = self._scorer(sample.design, test, X, y, sample_weight)
-            runs.append(self._path(part, alphas, order, score))
+                score = self._score_by_user(sample.design, test, X, y, sample_weight)
+            runs.append(self._fit_path(part, alphas, order, score))
         if not runs:
             raise InputError("cv yields no split; give at least one pair of training and test samples")
-        self._report(alphas, runs)
+        self._set_results(alphas, runs)
         best = alphas[self.best_index_]
         result, _ = self._minimise(self._problem(sample, best), sample, best, None)
-        self._keep(result, sample.design, best)
+        self._set_attributes(result, sample.design, best)
         return self
 
-    def _path(self, sample: Sample, alphas: list[Alphas], order: list[int], score: _Score) -> list[_Run]:
-        """A fit with each of the penalties, each from where the one before ended."""
+    def _fit_path(self, sample: Sample, alphas: list[Alphas], order: list[int], score: _Score) -> list[_Run]:
+        """Fit with each of the penalties; every fit starts where the fit before it ended."""
         problem = self._problem(sample, alphas[0])
         runs: dict[int, _Run] = {}
         start = None
@@ -100,15 +100,15 @@ class PathFit(BlockModel):
             runs[index] = _Run(score(result), proved, result.seconds, result.calls.get("passes", 0), result.message)
         return [runs[index] for index in range(len(alphas))]
 
-    def _loss_of(self, held_out: Sample) -> _Score:
-        """Minus the mean loss of the samples held out."""
+    def _score_by_loss(self, held_out: Sample) -> _Score:
+        """A score: minus the mean loss of the held-out samples."""
         problem = self._problem(held_out, dict.fromkeys(held_out.design.blocks, 0.0))
         return lambda result: -problem.fix(result.x).at(result.y).value
 
-    def _scorer(self, design: Design, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:
-        """What the user's scoring says of the samples held out."""
+    def _score_by_user(self, design: Design, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:
+        """A score: the user's scoring of the held-out samples."""
         scorer = check_scoring(self, self.scoring)
-        X = X.tocsr() if scipy.sparse.issparse(X) else X  # not every format has rows
+        X = X.tocsr() if scipy.sparse.issparse(X) else X  # other sparse formats have no row indexing
         X, y = _safe_indexing(X, test), _safe_indexing(y, test)
         weights = {} if sample_weight is None else {"sample_weight": _safe_indexing(sample_weight, test)}
         model = copy(self)
@@ -119,14 +119,14 @@ class PathFit(BlockModel):
 
         return score
 
-    def _report(self, alphas: list[Alphas], runs: list[list[_Run]]) -> None:
-        """Set what is known of the grid, from a list of runs for every fold; warn where some fell short."""
+    def _set_results(self, alphas: list[Alphas], runs: list[list[_Run]]) -> None:
+        """Set the results of cross-validation, from one list of runs per fold; warn if some did not reach tol."""
         every = [run for of_fold in runs for run in of_fold]
-        short = [run for run in every if not run.proved]
-        if short:
+        unproved = [run for run in every if not run.proved]
+        if unproved:
             warnings.warn(
-                f"{len(short)} of {len(every)} fits along the path did not prove f - f* <= tol = {self.tol:g}; the "
-                f"first of them says: {short[0].message}",
+                f"{len(unproved)} of {len(every)} fits along the path did not prove f - f* <= tol = {self.tol:g}; "
+                f"the message of the first: {unproved[0].message}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -135,29 +135,29 @@ class PathFit(BlockModel):
             for name in ("score", "seconds", "passes")
         )
         mean = scores.mean(axis=0)
-        height = _comparable(mean)
-        self.best_index_ = int(height.argmax())
+        ranked = _replace_nan(mean)
+        self.best_index_ = int(ranked.argmax())
         self.best_score_ = float(mean[self.best_index_])
         self.cv_results_ = {
             "params": alphas,
             **{f"split{i}_test_score": of_fold for i, of_fold in enumerate(scores)},
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=0),
-            "rank_test_score": rankdata(-height, method="min").astype(int),
+            "rank_test_score": rankdata(-ranked, method="min").astype(int),
             "mean_fit_time": seconds.mean(axis=0),
             "mean_passes": passes.mean(axis=0),
         }
 
 
-def _comparable(scores: _Array) -> _Array:
-    """Mean scores to choose by: what is no number comes last, as in GridSearchCV."""
-    unknown = np.isnan(scores)
-    if unknown.all():
-        raise InputError("scoring returned NaN for all penalties; give another one, or leave it out")
-    if unknown.any():
+def _replace_nan(scores: _Array) -> _Array:
+    """The mean scores with NaN replaced by minus infinity, so that it ranks last, as in GridSearchCV."""
+    missing = np.isnan(scores)
+    if missing.all():
+        raise InputError("scoring returned NaN for all penalties; give another scoring, or leave it out")
+    if missing.any():
         warnings.warn(
-            f"scoring returned NaN for {unknown.sum()} of {len(scores)} penalties, which come last",
+            f"scoring returned NaN for {missing.sum()} of {len(scores)} penalties, which are ranked last",
             UserWarning,
             stacklevel=4,
         )
-    return np.where(unknown, -np.inf, scores)
+    return np.where(missing, -np.inf, scores)

@@ -22,12 +22,12 @@ _document = document(
 
 
 class Poisson(RegressorMixin, BlockModel):
-    """Counts, or any numbers >= 0; the logarithm of what is expected is linear."""
+    """Predicts counts, or any numbers >= 0; the logarithm of the expected count is linear in the features."""
 
     _loss = LOSSES["poisson"]
     _why_unbounded = (
-        "columns without a penalty, or the intercept alone, single out samples whose counts are all 0; give every "
-        "block an alpha above 0, and some count above 0"
+        "columns without a penalty, or the intercept alone, select samples whose counts are all 0; give every block an "
+        "alpha above 0, and data with some count above 0"
     )
 
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
@@ -36,11 +36,11 @@ class Poisson(RegressorMixin, BlockModel):
         return y, weights
 
     def predict(self, X: Any) -> Vector:
-        """The expected count of every sample."""
+        """The expected count of each sample."""
         return np.exp(self._margins(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """D², the part of the deviance that is explained: 1 is perfect, 0 what a constant reaches.
+        """D², the share of the deviance that is explained: 1 is perfect, a constant prediction has 0.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class Poisson(RegressorMixin, BlockModel):
 @_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockPoissonRegressor(Poisson, SingleFit):
-    """Poisson regression with a penalty per block of columns, and a proof of how far from the minimum it is.
+    """Poisson regression with a penalty per block of columns and a proved bound on the gap f - f*.
 
     Examples
     --------

@@ -16,19 +16,19 @@ from minmin.problems.linear.losses import LOSSES
 _document = document(
     "Minimises the weighted mean of ½(margin - y)² plus Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not\n"
     "penalised.",
-    scale="scikit-learn's is n times this for n samples.",
+    scale="The alpha of scikit-learn's Ridge is n times this for n samples.",
 )
 
 
 class Gaussian(RegressorMixin, BlockModel):
-    """Real targets, half the squared error."""
+    """Predicts real numbers; the loss is half the squared error."""
 
     _loss = LOSSES["squared"]
 
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
-        """The target about its mean, where an intercept takes that up: moving both alike changes no f.
+        """Subtract the mean from the target if there is an intercept, which absorbs it; f stays the same.
 
-        Rounding errors are then those of y's spread, not of its size.
+        Rounding errors then scale with the spread of y, not with its size.
         """
         y = np.asarray(y, dtype=np.float64)
         mean = float(y.mean()) if self.fit_intercept else 0.0
@@ -42,14 +42,14 @@ class Gaussian(RegressorMixin, BlockModel):
         return self.coef_, self.intercept_ - self._target_shift
 
     def predict(self, X: Any) -> Vector:
-        """The expected target of every sample."""
+        """The expected target of each sample."""
         return self._margins(X)
 
 
 @_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockRidge(Gaussian, SingleFit):
-    """Least squares with a penalty per block of columns, and a proof of how far from the minimum it is.
+    """Least squares with a penalty per block of columns and a proved bound on the gap f - f*.
 
     Examples
     --------

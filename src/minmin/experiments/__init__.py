@@ -1,1 +1,1 @@
-"""The paper's experiments: what is run, how it is counted, and the report on it."""
+"""The experiments of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439: runs, counts, and a report."""

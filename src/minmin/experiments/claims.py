@@ -1,4 +1,4 @@
-"""The verdict: what the paper says of its experiments and its bounds, held against the numbers by fixed rules."""
+"""The verdicts: compares the claims of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, with the counts."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ Verdict = Literal["holds", "holds mostly", "does not hold"]
 _Ratio = Callable[[str, str], float]
 
 RULE = (
-    "Every claim is turned into a ratio that must not exceed a bound in any setting. It holds if that is so in all "
-    "settings; mostly, if it is so in at least two thirds of them, or in at least one while no ratio is more than "
-    "a tenth above the bound; otherwise it does not hold. Ratios are of medians at the last level, and each of "
-    "the paper's other methods is taken in whichever scaling, plain or rescaled, asks for ∇ₓ less."
+    "Each claim becomes one ratio per setting, with a limit for all of them. A claim holds if no ratio exceeds the "
+    "limit. It holds mostly if at least two thirds of the ratios are within the limit, or if at least one is and none "
+    "exceeds the limit by more than a tenth. Otherwise it does not hold. Ratios compare medians at the smallest "
+    "relative gap. NAG, ACDM and Linear Coupling each count in the scaling, plain or rescaled, that needs fewer ∇ₓ "
+    "calls."
 )
 
 _BAMS = ("bam-paper", "bam")
 _OTHERS = ("nag", "acdm", "lincoupling")
-_SIGNIFICANTLY = 0.8
-_ALIKE = 2.0
-_EXPENSIVE = 1000.0
-_NEARLY = 1.1
-_LITTLE = 1.25
+_MUCH_FEWER = 0.8
+_ABOUT_EQUAL = 2.0
+_NEARLY_LOWEST = 1.1
+_LITTLE_GROWTH = 1.25
+"""Limits of ratios: what the words of the claims are taken to mean."""
+_COST_OF_GRAD_X = 1000.0
+"""In units of the cost of ∇ᵧ."""
 
 
 class Row(NamedTuple):
-    """A claim in one place: what was measured there, and what follows from it."""
+    """A claim for one group of settings: what was measured, and the verdict."""
 
     where: str
     measured: str
@@ -39,7 +42,7 @@ class Row(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What the paper says, in our words, how it is judged, and the verdicts."""
+    """A claim of the paper in our words, the rule by which it is judged, and the verdicts."""
 
     source: str
     text: str
@@ -47,40 +50,40 @@ class Claim(NamedTuple):
     rows: list[Row]
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The claim as plain lists and dicts, for JSON."""
         return {**self._asdict(), "rows": [row._asdict() for row in self.rows]}
 
 
-def judge(ratios: list[float], bound: float) -> Verdict:
-    """The one rule for all claims."""
-    kept = sum(ratio <= bound for ratio in ratios)
-    if kept == len(ratios):
+def judge(ratios: list[float], limit: float) -> Verdict:
+    """Apply RULE, which is the same for all claims."""
+    within = sum(ratio <= limit for ratio in ratios)
+    if within == len(ratios):
         return "holds"
-    nearly = kept > 0 and max(ratios) <= 1.1 * bound
-    return "holds mostly" if 3 * kept >= 2 * len(ratios) or nearly else "does not hold"
+    nearly = within > 0 and max(ratios) <= 1.1 * limit
+    return "holds mostly" if 3 * within >= 2 * len(ratios) or nearly else "does not hold"
 
 
-def claims(summary: Summary) -> list[Claim]:
-    """The verdict on every claim that the report's experiments bear on."""
+def judge_claims(summary: Summary) -> list[Claim]:
+    """The verdicts on all claims about the experiments in the report."""
     races = [group for group in summary.groups if group in ("diagonal", "coupled", "paper", "tight")]
     return [
-        *(_of_races(summary, races) if races else []),
-        *([_smoothness()] if "paper" in races else []),
-        *(_of_sweeps(summary) if "kappa_x" in summary.groups else []),
+        *(_judge_races(summary, races) if races else []),
+        *([_judge_smoothness()] if "paper" in races else []),
+        *(_judge_sweeps(summary) if "kappa_x" in summary.groups else []),
     ]
 
 
-def _of_races(summary: Summary, groups: list[str]) -> list[Claim]:
-    """What the paper concludes from its figures."""
+def _judge_races(summary: Summary, groups: list[str]) -> list[Claim]:
+    """The claims that the paper draws from its figures."""
 
     def others(setting: str, kind: str) -> list[float]:
-        """The calls of the other methods, plain or rescaled, whichever asks for ∇ₓ less."""
+        """The calls of the other methods, each in the scaling that needs fewer ∇ₓ calls."""
         scalings = ((method, f"{method}-rescaled") for method in _OTHERS)
         scaled = (min(two, key=lambda key: _calls(summary, setting, key, "grad_x")) for two in scalings)
         return [_calls(summary, setting, method, kind) for method in scaled]
 
     def cost(setting: str, method: str) -> float:
-        return _EXPENSIVE * _calls(summary, setting, method, "grad_x") + _calls(summary, setting, method, "grad_y")
+        return _COST_OF_GRAD_X * _calls(summary, setting, method, "grad_x") + _calls(summary, setting, method, "grad_y")
 
     def expensive_calls(setting: str, bam: str) -> float:
         return _calls(summary, setting, bam, "grad_x") / min(others(setting, "grad_x"))
@@ -95,51 +98,51 @@ def _of_races(summary: Summary, groups: list[str]) -> list[Claim]:
     def costs(setting: str, bam: str) -> float:
         return cost(setting, bam) / min(cost(setting, m) for m in CENTRAL if CONTESTANTS[m].method in _OTHERS)
 
-    def claim(text: str, rule: str, ratio: _Ratio, bound: float, unit: str, methods: Sequence[str] = _BAMS) -> Claim:
+    def claim(text: str, rule: str, ratio: _Ratio, limit: float, unit: str, methods: Sequence[str] = _BAMS) -> Claim:
         rows = []
         for group in groups:
             for method in methods:
                 ratios = [ratio(setting.key, method) for setting in summary.group(group)]
                 where = f"{GROUPS[group]}; {CONTESTANTS[method].label}" if method in _BAMS else GROUPS[group]
-                measured = ", ".join(f"{found:.2f}" for found in ratios)
-                rows.append(Row(where, f"{measured} × {unit}", judge(ratios, bound)))
-        return Claim("Results", text, f"{rule}: at most {bound:g}.", rows)
+                measured = ", ".join(f"{value:.2f}" for value in ratios)
+                rows.append(Row(where, f"{measured} × {unit}", judge(ratios, limit)))
+        return Claim("Results", text, f"{rule}: at most {limit:g}.", rows)
 
     return [
         claim(
-            "BAM asks for ∇ₓ less often than NAG, ACDM and Linear Coupling, on both objectives, whatever the "
-            "conditioning.",
-            "BAM's ∇ₓ calls over the fewest of the three",
+            "BAM needs fewer ∇ₓ calls than NAG, ACDM and Linear Coupling, on both objectives and for all condition "
+            "numbers.",
+            "BAM's ∇ₓ calls divided by the fewest of the three",
             expensive_calls,
             1.0,
-            "∇ₓ of the best other",
+            "the fewest ∇ₓ calls of the others",
         ),
         claim(
-            "The accelerated coordinate methods beat NAG by far.",
-            "The more ∇ₓ calls of ACDM and Linear Coupling over NAG's",
+            "The accelerated coordinate methods need far fewer ∇ₓ calls than NAG.",
+            "The ∇ₓ calls of ACDM or Linear Coupling, whichever are more, divided by NAG's",
             coordinate_calls,
-            _SIGNIFICANTLY,
-            "NAG's ∇ₓ",
+            _MUCH_FEWER,
+            "NAG's ∇ₓ calls",
             methods=["nag"],
         ),
         claim(
-            "In calls of ∇ᵧ BAM is about as good as the coordinate methods and NAG.",
-            "BAM's ∇ᵧ calls over the median of the three",
+            "BAM needs about as many ∇ᵧ calls as the coordinate methods and NAG.",
+            "BAM's ∇ᵧ calls divided by the median of the three",
             cheap_calls,
-            _ALIKE,
-            "the others' median ∇ᵧ",
+            _ABOUT_EQUAL,
+            "the median ∇ᵧ calls of the others",
         ),
         claim(
-            "Where ∇ₓ is expensive, BAM can be useful.",
-            f"BAM's cost c·∇ₓ + ∇ᵧ at c = {_EXPENSIVE:g} over the lowest of the three in any scaling",
+            "If ∇ₓ is expensive, BAM can be useful.",
+            f"BAM's cost c·∇ₓ + ∇ᵧ for c = {_COST_OF_GRAD_X:g}, divided by the lowest of the three in any scaling",
             costs,
-            _NEARLY,
+            _NEARLY_LOWEST,
             "the lowest other cost",
         ),
     ]
 
 
-def _smoothness() -> Claim:
+def _judge_smoothness() -> Claim:
     L = a1a_smoothness()
     return Claim(
         "Logistic regression",
@@ -149,17 +152,17 @@ def _smoothness() -> Claim:
     )
 
 
-def _of_sweeps(summary: Summary) -> list[Claim]:
-    """What the paper's theorem promises of condition numbers."""
+def _judge_sweeps(summary: Summary) -> list[Claim]:
+    """The claims of the paper's theorem about condition numbers."""
 
     def slope(bam: str, group: str, kind: str) -> Row:
-        found = summary.slope(group, bam, kind)
-        return Row(CONTESTANTS[bam].label, f"slope {found:.2f}", judge([found / 0.5], 1.1))
+        measured = summary.slope(group, bam, kind)
+        return Row(CONTESTANTS[bam].label, f"slope {measured:.2f}", judge([measured / 0.5], 1.1))
 
     def growth(bam: str) -> Row:
         calls = [_calls(summary, setting.key, bam, "grad_x") for setting in summary.group("kappa_y")]
-        found = max(calls) / min(calls)
-        return Row(CONTESTANTS[bam].label, f"{found:.2f} ×", judge([found], _LITTLE))
+        ratio = max(calls) / min(calls)
+        return Row(CONTESTANTS[bam].label, f"ratio {ratio:.2f}", judge([ratio], _LITTLE_GROWTH))
 
     return [
         Claim(
@@ -170,13 +173,13 @@ def _of_sweeps(summary: Summary) -> list[Claim]:
         ),
         Claim(
             "Theorem 2.2",
-            "κ_y does not matter to BAM's ∇ₓ calls.",
-            f"The most over the fewest ∇ₓ calls while κ_y goes from 1e2 to 1e6: at most {_LITTLE:g}.",
+            "BAM's ∇ₓ calls do not depend on κ_y.",
+            f"The most divided by the fewest ∇ₓ calls for κ_y from 1e2 to 1e6: at most {_LITTLE_GROWTH:g}.",
             [growth(bam) for bam in _BAMS],
         ),
         Claim(
             "Theorem 2.2",
-            "With κ_y above κ_x, BAM's ∇ᵧ calls grow no faster than √κ_y.",
+            "If κ_y is larger than κ_x, BAM's ∇ᵧ calls grow no faster than √κ_y.",
             "The slope of log ∇ᵧ calls over log κ_y, divided by ½: at most 1.1.",
             [slope(bam, "kappa_y", "grad_y") for bam in _BAMS],
         ),

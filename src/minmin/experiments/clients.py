@@ -1,4 +1,4 @@
-"""Data over many clients that differ from each other."""
+"""Problems over many clients with dissimilar data."""
 
 from __future__ import annotations
 
@@ -14,34 +14,36 @@ from minmin.datasets import load_libsvm
 from minmin.problems import GLM
 from minmin.problems.sum import Sum
 
-_A9A = Path("..") / "shared" / "data" / "libsvm" / "a9a.gz"
-"""Where a9a is looked for; data like it are generated where it is missing."""
 _COLUMNS, _SHARED = 123, 100
 _GENERATED_ROWS = 20_000
 
 
-def data_name() -> str:
-    """Which data the clients have."""
-    return "a9a" if _A9A.exists() else f"{_GENERATED_ROWS} generated rows like a9a's"
+def data_name(a9a: Path | None) -> str:
+    """A description of the clients' data, for the report."""
+    return f"{_GENERATED_ROWS} generated rows like a9a's" if a9a is None else "a9a"
 
 
-def clients_of_a9a(seed: int, count: int) -> Problem:
-    """The rows sorted by a random feature, so that clients differ, and cut into ``count``; weights are their shares."""
-    A, labels = _a9a_or_generated()
+def clients_of_a9a(seed: int, count: int, a9a: Path | None) -> Problem:
+    """Sort the rows by a random combination of columns, so that clients differ, and split them among ``count`` clients.
+
+    The weight of a client is its share of the rows. ``a9a`` is a LIBSVM file; if it is None, similar rows are
+    generated.
+    """
+    A, labels = _rows(a9a)
     rng = np.random.default_rng(0)
     u, v = rng.standard_normal(_COLUMNS - _SHARED), rng.standard_normal(20)
     order = np.argsort(A[:, _SHARED:] @ u + A[:, :20] @ v, kind="stable")
     pieces = np.array_split(order, count)
     terms = []
     for rows in pieces:
-        own = A[rows]
-        Y = np.hstack([own[:, _SHARED:].toarray(), np.ones((len(rows), 1))])
-        terms.append(GLM(own[:, :_SHARED], Y, labels[rows], alpha_x=1e-3, alpha_y=1e-4))
+        of_client = A[rows]
+        Y = np.hstack([of_client[:, _SHARED:].toarray(), np.ones((len(rows), 1))])
+        terms.append(GLM(of_client[:, :_SHARED], Y, labels[rows], alpha_x=1e-3, alpha_y=1e-4))
     return Sum(terms, [len(rows) / len(order) for rows in pieces])
 
 
 def clients_of_squares(seed: int) -> Problem:
-    """Eight clients with 100 rows each of d_x = 100 and d_y = 50, every client's rows of a scale of its own."""
+    """Eight clients with 100 rows each, d_x = 100, d_y = 50; the rows of each client have another scale."""
     rng = np.random.default_rng(seed)
     terms = []
     for _ in range(8):
@@ -52,9 +54,9 @@ def clients_of_squares(seed: int) -> Problem:
 
 
 @lru_cache(maxsize=1)
-def _a9a_or_generated() -> tuple[Any, Any]:
-    if _A9A.exists():
-        return load_libsvm(_A9A, n_features=_COLUMNS)
+def _rows(a9a: Path | None) -> tuple[Any, Any]:
+    if a9a is not None:
+        return load_libsvm(a9a, n_features=_COLUMNS)
     rng = np.random.default_rng(0)
     odds = rng.uniform(0.0, 0.25, _COLUMNS)
     A = scipy.sparse.csr_array((rng.random((_GENERATED_ROWS, _COLUMNS)) < odds).astype(np.float64))

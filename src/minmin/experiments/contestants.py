@@ -1,4 +1,4 @@
-"""Who takes part: the paper's methods, plain and rescaled, and two that it lacks."""
+"""The methods that are compared: those of the paper, plain and rescaled, and two others."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 SCIPY = "joint-lbfgs"
 """The method that minmin.minimize() does not run: SciPy's L-BFGS-B on (x, y) jointly."""
 GRID = (0.5, 1.0, 2.0)
-"""Lengths of local steps, in units of 1/L, that are tried where theory gives none."""
+"""Sizes of local steps, in units of 1/L, that are tried if theory gives none."""
 _NO_BOUNDS = {"certify_every": 0}
-"""Experiments look at f itself, and the paper counts steps alone."""
+"""Experiments measure f itself, and the paper does not count gradients for certificates."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class Contestant:
     Attributes
     ----------
     key, label : str
-        For files, and for people.
+        Its names in files and on the page.
     method : str
-        What ``minmin.minimize`` takes, or ``SCIPY``. Contestants of one method share a colour; the first of them is
-        drawn solid, its variants dashed.
+        The name of a method of ``minmin.minimize`` or ``minmin.federated.run``, or ``SCIPY``. Contestants of one method
+        share a colour; the first of them is drawn solid, its variants dashed.
     options : mapping
-        What else it takes.
+        Options of the method.
     draws : bool
         Whether the method draws random numbers.
     federated : bool
@@ -43,13 +43,13 @@ class Contestant:
 
 
 def _federated() -> list[Contestant]:
-    """Rounds of ours, and of methods that the paper names, with five local steps of every length of the grid."""
+    """Our methods, and those that the paper names; these with five local steps of each size of the grid."""
     contestant = partial(Contestant, federated=True)
-    ours, stateless = "reduced-lbfgs (ours)", "reduced-lbfgs, stateless clients"
+    lbfgs, stateless = "reduced-lbfgs (minmin)", "reduced-lbfgs, stateless clients"
     tuned = {"fedrecon": "Federated Reconstruction", "fedavg": "FedAvg", "scaffold": "SCAFFOLD"}
     return [
         contestant("federated-bam", "BAM", "bam"),
-        contestant("federated-lbfgs", ours, "reduced-lbfgs"),
+        contestant("federated-lbfgs", lbfgs, "reduced-lbfgs"),
         contestant("federated-lbfgs-stateless", stateless, "reduced-lbfgs", {"stateless": True}),
         contestant("proxskip", "ProxSkip", "proxskip", _NO_BOUNDS),
         *(
@@ -75,7 +75,7 @@ CONTESTANTS: dict[str, Contestant] = {
             "lincoupling-rescaled", "Linear Coupling, rescaled", "lincoupling", _NO_BOUNDS | _RESCALED, draws=True
         ),
         Contestant("joint-lbfgs", "L-BFGS on (x, y), SciPy", SCIPY),
-        Contestant("reduced-lbfgs", "reduced-lbfgs (ours)", "reduced-lbfgs"),
+        Contestant("reduced-lbfgs", "reduced-lbfgs (minmin)", "reduced-lbfgs"),
         *_federated(),
     ]
 }

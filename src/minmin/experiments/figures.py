@@ -1,4 +1,4 @@
-"""The paper's figures, and those it lacks, as PNG and PDF."""
+"""The figures of the report as PNG and PDF: those of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, and more."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from minmin.experiments.contestants import CONTESTANTS
-from minmin.experiments.race import levels, short
+from minmin.experiments.race import format_level, levels
 from minmin.experiments.settings import GROUPS, Setting
-from minmin.experiments.styles import style
+from minmin.experiments.styles import style_of
 from minmin.experiments.summary import KINDS, Summary, best_of_grid, spread, theory_line
 
 _LABELS = {
@@ -25,8 +25,8 @@ _DASHES = (0, (3.5, 1.5))
 _FIGURE_OF_GROUP = {"diagonal": 1, "coupled": 1, "paper": 2, "tight": 2}
 
 
-def figures(summary: Summary) -> dict[str, Figure]:
-    """Every figure of a report by the name of its file."""
+def draw_figures(summary: Summary) -> dict[str, Figure]:
+    """All figures of a report, by the names of their files."""
     races = [group for group in summary.groups if group in _FIGURE_OF_GROUP]
     drawn = {f"figure-{_FIGURE_OF_GROUP[group]}-{group}": _race_figure(summary, group) for group in races}
     if races:
@@ -39,9 +39,9 @@ def figures(summary: Summary) -> dict[str, Figure]:
 
 
 def render(figure: Figure) -> dict[str, bytes]:
-    """A figure as the bytes of a PNG and of a PDF file, without the date in it."""
+    """A figure as the bytes of a PNG and of a PDF file; without dates, so that they are the same each time."""
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # found once, it holds for both
+    figure.set_layout_engine("none")  # both files use the layout that was computed above
     files = {}
     for kind, metadata in (("png", {}), ("pdf", {"CreationDate": None})):
         buffer = io.BytesIO()
@@ -56,16 +56,16 @@ def _race_figure(summary: Summary, group: str) -> Figure:
 
 
 def _federated_figure(summary: Summary) -> Figure:
-    """Rounds and bytes; of every method only the best of its grid."""
+    """Rounds and bytes; of each method only the best step size."""
     settings = [*summary.group("clients"), *summary.group("squares")]
     titles = {setting: f"{GROUPS[setting.group].split(',')[0]}\n{setting.label}" for setting in settings}
     kinds = {"grad_x": "rounds", "kilobytes": "kilobytes sent, both ways, all clients"}
-    title = "Rounds and bytes of federated methods, each with the best of its lengths of local steps"
+    title = "Rounds and bytes of federated methods, each with its best step size"
     return _rows_of_kinds(summary, titles, kinds, title)
 
 
 def _rows_of_kinds(summary: Summary, titles: dict[Setting, str], kinds: dict[str, str], title: str) -> Figure:
-    """A row for each kind of cost, a column for each setting: the layout of the paper."""
+    """One row of panels per kind of cost and one column per setting, as in the paper."""
     figure = Figure(figsize=(11, 7.2), layout="constrained")
     panels = figure.subplots(2, len(titles), sharey=True)
     for row, kind in zip(panels, kinds, strict=True):
@@ -79,7 +79,7 @@ def _rows_of_kinds(summary: Summary, titles: dict[Setting, str], kinds: dict[str
 
 
 def _seconds_figure(summary: Summary, groups: list[str]) -> Figure:
-    """A row for each group."""
+    """One row of panels per group."""
     figure = Figure(figsize=(11, 1.2 + 2.8 * len(groups)), layout="constrained")
     panels = np.atleast_2d(figure.subplots(len(groups), 3, sharey=True))
     for row, group in zip(panels, groups, strict=True):
@@ -98,7 +98,7 @@ def _scaling_figure(summary: Summary) -> Figure:
     for column, group in enumerate(("kappa_x", "kappa_y")):
         for axis, kind in zip(panels[:, column], KINDS, strict=True):
             _draw_scaling(axis, summary, group, kind)
-            axis.set_ylabel(f"{_LABELS[kind]} to the gap {short(summary.tol)}")
+            axis.set_ylabel(f"{_LABELS[kind]} to the gap {format_level(summary.tol)}")
     fixed = {"kappa_x": "\\kappa_y = 10^4", "kappa_y": "\\kappa_x = 10^2"}
     for axis, group in zip(panels[0], fixed, strict=True):
         axis.set_title(f"${fixed[group]}$ fixed, $\\{group}$ grows")
@@ -108,12 +108,14 @@ def _scaling_figure(summary: Summary) -> Figure:
 def _draw_curves(axis: Axes, summary: Summary, setting: Setting, kind: str) -> None:
     gaps = np.array(levels(summary.tol))
     for method in best_of_grid(summary, setting):
-        rows = summary.column(setting.key, method, kind)
+        rows = summary.matrix(setting.key, method, kind)
         low, middle, high = spread(rows)
         reached = np.isfinite(middle)
         axis.plot(middle[reached], gaps[reached], **_line(method))
         if len(rows) > 1:
-            axis.fill_betweenx(gaps, low, high, where=np.isfinite(high), color=style(method).colour, alpha=0.18, lw=0)
+            axis.fill_betweenx(
+                gaps, low, high, where=np.isfinite(high), color=style_of(method).colour, alpha=0.18, lw=0
+            )
     axis.set(xscale="log", yscale="log")
     axis.grid(alpha=0.3)
 
@@ -124,17 +126,22 @@ def _draw_scaling(axis: Axes, summary: Summary, group: str, kind: str) -> None:
     for method in settings[0].methods:
         low, middle, high = np.array([summary.at(s.key, method, summary.tol, kind) for s in settings]).T
         axis.plot(kappas, middle, marker="o", markersize=3.5, **_line(method))
-        axis.fill_between(kappas, low, high, color=style(method).colour, alpha=0.18, lw=0)
+        axis.fill_between(kappas, low, high, color=style_of(method).colour, alpha=0.18, lw=0)
     axis.plot(
-        kappas, theory_line(summary, group, kind), color="k", lw=1, ls=":", label="theory for BAM, up to a constant"
+        kappas,
+        theory_line(summary, group, kind),
+        color="k",
+        lw=1,
+        ls=":",
+        label="bound of Theorem 2.2 for BAM, up to a constant",
     )
     axis.set(xscale="log", yscale="log", xlabel=f"$\\{group}$")
     axis.grid(alpha=0.3)
 
 
 def _line(method: str) -> dict[str, Any]:
-    """How a method is drawn; of several lengths of steps only one is, so the label need not name it."""
-    label, colour, dashed, width = style(method)
+    """The line style of a method. Only one step size of a method is drawn, so the label does not name it."""
+    label, colour, dashed, width = style_of(method)
     if "step_size" in CONTESTANTS[method].options:
         label = label.partition(",")[0]
     return {"color": colour, "linestyle": _DASHES if dashed else "-", "linewidth": width, "label": label}
@@ -147,6 +154,6 @@ def _finish(figure: Figure, first: Axes, title: str) -> Figure:
 
 
 def _math(label: str) -> str:
-    """A setting's label with its symbol as a formula."""
+    """The label of a setting as a formula."""
     symbol, _, value = label.replace("μ", "\\mu").partition(" = ")
     return f"${symbol} = {value}$"

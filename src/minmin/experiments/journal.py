@@ -1,4 +1,4 @@
-"""The memory of a report's folder: one line for every finished run, so that a second start resumes."""
+"""The journal of a report: one line per finished run, so that the same command can resume."""
 
 from __future__ import annotations
 
@@ -14,46 +14,49 @@ from minmin.experiments.race import Outcome, Task
 from minmin.files import append, is_draft, write_atomically
 
 _NAME = "runs.jsonl"
-_MADE = ("figure-*.png", "figure-*.pdf", "index.html", "results.json", "results.csv", "times.json", ".*.tmp")
-"""What a report's folder holds beside the journal."""
+_REPORT_FILES = ("figure-*.png", "figure-*.pdf", "index.html", "results.json", "results.csv", "times.json", ".*.tmp")
+"""The files of a report besides the journal."""
 
 
 class Journal:
-    """What a folder knows.
+    """The finished runs in the folder of a report.
 
     Parameters
     ----------
     folder : path
-        Made where it is missing. One that holds anything but a report of ours is refused.
+        Created if it does not exist. A folder with files other than a report is refused.
     seeds, tol
-        Of the report. A folder keeps to one of each.
+        Those of the report. A folder has only one value of each.
 
     Attributes
     ----------
     experiments : set of str
-        Asked for so far, by whatever run.
+        All experiments that were asked for in this folder, now or earlier.
+    a9a : str or None
+        A digest of the file that the federated experiment reads; None if its rows are generated.
     outcomes : dict
-        The runs that are finished.
+        The outcomes of the finished runs.
     """
 
     def __init__(self, folder: Path, seeds: int, tol: float):
         self.path = folder / _NAME
         self.experiments: set[str] = set()
+        self.a9a: str | None = None
         self.outcomes: dict[Task, Outcome] = {}
         header = {"minmin report": 1, "code": code_digest(), "seeds": seeds, "tol": tol}
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
+            raise InputError(f"cannot create the folder {folder}: {error.strerror}") from error
         if self.path.exists():
             self._read(header)
         elif any(not is_draft(path) for path in folder.iterdir()):
-            raise InputError(f"the folder {folder} holds something else than a report; give another one by --out")
+            raise InputError(f"the folder {folder} contains other files than a report; give another with --out")
         else:
             self._begin(header)
 
     def _begin(self, header: dict[str, Any]) -> None:
-        for pattern in _MADE:  # what other code made would only be mistaken for ours
+        for pattern in _REPORT_FILES:  # files of an earlier version could be mistaken for those of this one
             for path in self.path.parent.glob(pattern):
                 path.unlink()
         write_atomically(self.path, _line(header))
@@ -61,27 +64,40 @@ class Journal:
     def _read(self, header: dict[str, Any]) -> None:
         entries = _read_entries(self.path)
         if not entries or "minmin report" not in entries[0]:
-            raise InputError(f"{self.path} is not a journal of minmin; give another folder by --out")
+            raise InputError(f"{self.path} is not a minmin journal; give another folder with --out")
         first = entries.pop(0)
         if any(first[name] != header[name] for name in ("seeds", "tol")):
             raise InputError(
-                f"the folder {self.path.parent} holds a report with --seeds {first['seeds']} --tol {first['tol']:g}; "
-                "give those, or another folder by --out"
+                f"the folder {self.path.parent} contains a report with --seeds {first['seeds']} "
+                f"--tol {first['tol']:g}; give those, or another folder with --out"
             )
-        if first != header:  # other code, so none of its numbers is ours
+        if first != header:  # the code has changed, so its counts may have changed
             self._begin(header)
             return
         for entry in entries:
             if "experiment" in entry:
-                self.experiments.add(entry["experiment"])
+                self._note(**entry)
             else:
                 self.outcomes[Task(*entry["task"])] = Outcome(**entry["outcome"])
-        write_atomically(self.path, b"".join(map(_line, [first, *entries])))  # without a line that was cut off
+        write_atomically(self.path, b"".join(map(_line, [first, *entries])))  # drops an incomplete last line
 
-    def ask(self, experiment: str) -> None:
+    def ask(self, experiment: str, a9a: Path | None = None) -> None:
+        """Note that an experiment is wanted, and the file a9a that was given for the federated one."""
+        mark = None if a9a is None else _file_digest(a9a)
+        if "federated" in self.experiments and mark != self.a9a:
+            raise InputError(
+                f"the federated runs in {self.path.parent} took "
+                f"{'generated rows; leave --a9a out' if self.a9a is None else 'a9a; give that same file by --a9a'}, "
+                "or give another folder by --out"
+            )
         if experiment not in self.experiments:
-            self.experiments.add(experiment)
-            append(self.path, _line({"experiment": experiment}))
+            self._note(experiment, mark)
+            append(self.path, _line({"experiment": experiment, "a9a": mark}))
+
+    def _note(self, experiment: str, a9a: str | None) -> None:
+        self.experiments.add(experiment)
+        if experiment == "federated":
+            self.a9a = a9a
 
     def add(self, task: Task, outcome: Outcome) -> None:
         self.outcomes[task] = outcome
@@ -89,7 +105,7 @@ class Journal:
 
 
 def code_digest() -> str:
-    """Tells whether numbers come from this very code and these libraries."""
+    """A digest of minmin's source and of the library versions: runs with the same digest can share a report."""
     digest = hashlib.sha256(" ".join(version(name) for name in ("numpy", "scipy")).encode())
     source = Path(__file__).parents[1]
     for file in sorted(source.rglob("*.py")):
@@ -98,12 +114,17 @@ def code_digest() -> str:
     return digest.hexdigest()[:16]
 
 
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
 def _line(entry: dict[str, Any]) -> bytes:
     return json.dumps(entry).encode() + b"\n"
 
 
 def _read_entries(path: Path) -> list[dict[str, Any]]:
-    """All whole lines; a process that was killed may have left half a line at the end."""
+    """All complete lines; a killed process may have left an incomplete one at the end."""
     entries = []
     for line in path.read_bytes().split(b"\n"):
         try:

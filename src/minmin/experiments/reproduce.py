@@ -1,4 +1,4 @@
-"""reproduce(): the paper's experiments from the first run to the finished report."""
+"""reproduce(): runs the experiments of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, and writes a report."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minmin.errors import InputError
-from minmin.experiments.claims import Claim, claims
-from minmin.experiments.figures import figures, render
+from minmin.experiments.claims import Claim, judge_claims
+from minmin.experiments.figures import draw_figures, render
 from minmin.experiments.journal import Journal
 from minmin.experiments.machine import machine
-from minmin.experiments.page import page
-from minmin.experiments.race import short
+from minmin.experiments.page import build_page
+from minmin.experiments.race import format_level
 from minmin.experiments.results import results_csv, results_json, times_json
 from minmin.experiments.runner import run_missing, tasks
-from minmin.experiments.settings import EXPERIMENTS, PAPERS, settings
+from minmin.experiments.settings import EXPERIMENTS, PAPERS, select_settings
 from minmin.experiments.summary import summarise
 from minmin.files import write_atomically
 
 
 class Report(NamedTuple):
-    """A finished report: its page, how many runs it shows, and the verdict."""
+    """A finished report: its page, the number of runs in it, and the verdicts."""
 
     page: Path
     runs: int
@@ -29,48 +29,61 @@ class Report(NamedTuple):
 
 
 def reproduce(
-    experiment: str, out: Path, *, seeds: int, tol: float, tell: Callable[[int, int], None] = lambda done, all_: None
+    experiment: str,
+    out: Path,
+    *,
+    seeds: int,
+    tol: float,
+    a9a: Path | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Report:
     """Run the paper's experiments and write a report on them.
 
     Parameters
     ----------
     experiment : {"quadratic", "logistic", "scaling", "federated", "all"}
-        "all" are the first three, the experiments of the paper.
+        "all" means the first three, the experiments of the paper.
     out : path
-        The report's folder, made where it is missing. What an earlier call finished there, with the same seeds and
-        tolerance, is taken over, and experiments that it was asked for stay in the report.
+        The folder of the report, created if it does not exist. Runs that an earlier call with the same seeds and
+        tolerance finished there are reused, and its experiments stay in the report.
     seeds : int
-        Of the random quadratics, and of the methods that draw.
+        The number of random quadratics, and of runs of each randomised method.
     tol : float
-        The relative gap at which every run ends.
-    tell : callable
-        Called with the number of runs that are done, and of all.
+        The relative gap at which each run ends.
+    a9a : path, optional
+        The data set a9a as a LIBSVM file, plain or compressed, for the federated experiment. Without it, similar rows
+        are generated.
+    on_progress : callable
+        Called with the number of finished runs and the total number of runs.
 
     Raises
     ------
     InputError
-        For a folder that holds something else.
+        If the folder contains other files than a report.
     """
     if seeds < 1:
-        raise InputError(f"seeds = {seeds}: at least one is needed")
+        raise InputError(f"seeds = {seeds} must be at least 1")
     if not 1e-12 <= tol <= 0.1:
-        raise InputError(f"tol = {tol:g} is a relative gap: between 1e-12 and 0.1")
+        raise InputError(f"tol = {tol:g} is a relative gap and must be between 1e-12 and 0.1")
     journal = Journal(out, seeds, tol)
     for name in PAPERS if experiment == "all" else (experiment,):
-        journal.ask(name)
+        journal.ask(name, a9a)
     chosen = tuple(name for name in EXPERIMENTS if name in journal.experiments)
     wanted = tasks(chosen, seeds)
-    run_missing(journal, wanted, tol, tell)
-    summary = summarise(settings(chosen), journal.outcomes, wanted, tol)
-    found, here = claims(summary), machine()
-    drawn = figures(summary)
-    command = f"minmin reproduce EXPERIMENT --seeds {seeds} --tol {short(tol)} --out {out.name}"
-    contents = {f"{name}.{kind}": content for name, figure in drawn.items() for kind, content in render(figure).items()}
-    contents["results.json"] = results_json(summary, found, seeds)
+    run_missing(journal, wanted, tol, a9a, on_progress)
+    summary = summarise(select_settings(chosen, a9a), journal.outcomes, wanted, tol)
+    claims, this_machine = judge_claims(summary), machine()
+    figures = draw_figures(summary)
+    command = f"minmin reproduce EXPERIMENT --seeds {seeds} --tol {format_level(tol)} --out {out.name}"
+    if a9a is not None:
+        command += f" --a9a {a9a.name}"
+    contents = {
+        f"{name}.{kind}": content for name, figure in figures.items() for kind, content in render(figure).items()
+    }
+    contents["results.json"] = results_json(summary, claims, seeds)
     contents["results.csv"] = results_csv(summary)
-    contents["times.json"] = times_json(summary, here)
-    contents["index.html"] = page(summary, found, list(drawn), seeds, here, command)
+    contents["times.json"] = times_json(summary, this_machine)
+    contents["index.html"] = build_page(summary, claims, list(figures), seeds, this_machine, command)
     for name, content in contents.items():
         write_atomically(out / name, content)
-    return Report(out / "index.html", len(wanted), found)
+    return Report(out / "index.html", len(wanted), claims)

@@ -1,4 +1,4 @@
-"""Every number of a report as JSON and CSV; times, which no two runs share, in a file of their own."""
+"""All counts of a report as JSON and CSV; times, which change from run to run, in a separate file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from minmin.experiments.settings import GROUPS
 from minmin.experiments.summary import KINDS, Spread, Summary
 
 
-def shown_levels(tol: float) -> list[float]:
-    """The levels of the tables: 1e-4 on the way, and the end."""
+def select_table_levels(tol: float) -> list[float]:
+    """The relative gaps in the tables: 1e-4 and the last one."""
     return [1e-4, tol] if tol < 1e-4 else [tol]
 
 
 def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
-    """The same bytes for the same seeds."""
+    """All counts and verdicts as JSON; the bytes are the same for the same seeds."""
     content = {
         "format": 1,
         "experiments": sorted({setting.experiment for setting in summary.settings}),
@@ -35,11 +35,11 @@ def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
                 "setting": setting.key,
                 "method": method,
                 "level": level,
-                **{kind: plain(summary.at(setting.key, method, level, kind)) for kind in KINDS},
+                **{kind: infinite_to_none(summary.at(setting.key, method, level, kind)) for kind in KINDS},
             }
             for setting in summary.settings
             for method in setting.methods
-            for level in shown_levels(summary.tol)
+            for level in select_table_levels(summary.tol)
         ],
         "verdict": {"rule": RULE, "claims": [claim.as_dict() for claim in claims]},
         "runs": [
@@ -47,11 +47,11 @@ def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
             for run in summary.each_run(*KINDS, "kilobytes")
         ],
     }
-    return _lines(content)
+    return _encode(content)
 
 
 def results_csv(summary: Summary) -> bytes:
-    """A line for every run and level: the calls of both gradients until then."""
+    """One line per run and level: the calls of both gradients until that level."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["setting", "method", "seed", "level", *KINDS])
@@ -62,22 +62,22 @@ def results_csv(summary: Summary) -> bytes:
 
 
 def times_json(summary: Summary, machine: dict[str, str]) -> bytes:
-    """Seconds until every level, and where they were measured."""
+    """The seconds until each level, and the machine on which they were measured."""
     content = {
         "machine": machine,
         "levels": levels(summary.tol),
         "runs": list(summary.each_run("seconds")),
     }
-    return _lines(content)
+    return _encode(content)
 
 
-def plain(spread: Spread) -> list[float | None]:
-    """As JSON can hold it: null where it is infinite."""
+def infinite_to_none(spread: Spread) -> list[float | None]:
+    """The numbers with infinity replaced by None, since JSON has no infinity."""
     return [value if math.isfinite(value) else None for value in spread]
 
 
-def _lines(content: dict[str, Any]) -> bytes:
-    """JSON with a line for every item of a list, so that two files can be compared by eye."""
+def _encode(content: dict[str, Any]) -> bytes:
+    """JSON with one line per item of a list, so that files can be compared line by line."""
     parts = []
     for name, value in content.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):

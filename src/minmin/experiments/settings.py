@@ -1,10 +1,15 @@
-"""What they are run on: every setting of the paper's figures, and of the scaling that its theory promises."""
+"""The problems of the experiments.
+
+They are those in the figures of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439; sweeps over the condition numbers
+in their theorem; and a federated application.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +24,7 @@ from minmin.problems import GLM, Quadratic
 
 EXPERIMENTS = ("quadratic", "logistic", "scaling", "federated")
 PAPERS = EXPERIMENTS[:3]
-"""What "all" stands for; the application has a run of its own."""
+"""The experiments of the paper, which "all" means; the federated application is run separately."""
 GROUPS = {
     "diagonal": "Quadratics, block-diagonal",
     "coupled": "Quadratics, coupled",
@@ -30,7 +35,7 @@ GROUPS = {
     "clients": "Federated logistic regression, dissimilar clients",
     "squares": "Federated least squares, 8 clients",
 }
-"""Groups of settings, each a row of panels; a group belongs to one experiment."""
+"""The titles of the groups of settings. A group is a row of panels and belongs to one experiment."""
 
 _A1A_COLUMNS_IN_X = 100
 _SCALING_METHODS = ("bam", "bam-paper", "nag", "acdm-rescaled", "lincoupling-rescaled", "joint-lbfgs", "reduced-lbfgs")
@@ -39,23 +44,25 @@ _SCALING_INSTANCES = 3
 
 @dataclass(frozen=True)
 class Setting:
-    """One problem, or a family of random ones.
+    """One problem, or a family of random problems.
 
     Attributes
     ----------
     experiment, group : str
     label : str
-        What changes within the group.
+        The parameter that varies within the group, such as "L_y = 500".
     varied : float
-        The same as a number.
+        The value of that parameter.
     build : callable
-        The problem for a seed.
+        Builds the problem for a seed.
     is_random : bool
-        Whether the seed matters to ``build``.
+        Whether the problem depends on the seed.
     methods : tuple of str
-        Keys of the contestants that take part.
+        The keys of the contestants.
     most_seeds : int
-        No more seeds than this are worth their time here.
+        The largest number of seeds to run, to save time.
+    data : str
+        The name of the data, if the user can choose them.
     """
 
     experiment: str
@@ -66,48 +73,54 @@ class Setting:
     is_random: bool = True
     methods: tuple[str, ...] = CENTRAL
     most_seeds: int = 10**6
+    data: str = ""
 
     @property
     def key(self) -> str:
-        """Its name in files."""
+        """The name of the setting in files."""
         return f"{self.group}/{self.varied:g}"
 
 
 def a1a_smoothness() -> float:
-    """λ_max(AᵀA)/4n: the paper's L of a1a."""
+    """λ_max(AᵀA)/4n, the paper's L of a1a."""
     A, _ = load_a1a()
     largest = scipy.sparse.linalg.svds(A, k=1, return_singular_vectors=False, random_state=0)[0]
     return float(largest**2 / (4 * A.shape[0]))
 
 
-def description(group: str) -> str:
-    """What a group's problems are, for a reader."""
+def describe_group(setting: Setting) -> str:
+    """A description of the problems in a setting's group, for the page."""
+    group = setting.group
     if group in ("paper", "tight"):
-        return f"Columns 1 to 100 are x, the last 19 are y; μ_x = 0.01. {_a1a_constants(group)}"
+        return f"x has columns 1 to 100, y the last 19; μ_x = 0.01. {_describe_a1a_constants(group)}"
     return {
-        "clients": f"{data_name()}, sorted by a random feature and cut into clients: x is the first 100 columns, y_i "
-        "the other 23 and an intercept; α_x = 1e-3, α_y = 1e-4. A call of ∇ₓ is a round of communication.",
-        "squares": "Least squares, d_x = 100, d_y = 50, 100 rows per client, α = 1e-3 in both blocks; three instances.",
-        "diagonal": "As in the paper: eigenvalues of each block drawn uniformly between μ and L, and blocks that do "
-        "not interact. μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10. Since μ_x = μ_y, rescaled is the same as plain.",
-        "coupled": "The same constants, exactly valid, for blocks that do interact. Rescaled is the same as plain.",
-        "kappa_x": "Coupled quadratics, L_x = L_y = 1, κ_y = 10⁴, three instances each. Dotted: what Theorem 2.2 "
-        "allows BAM, up to a constant.",
-        "kappa_y": "The same with κ_x = 100. Dotted: what Theorem 2.2 allows BAM, up to a constant.",
+        "clients": f"Data: {setting.data}. The rows are sorted by a random combination of columns and split among the "
+        "clients. x has the first 100 columns, y_i the other 23 and an intercept; α_x = 1e-3, α_y = 1e-4. One call of "
+        "∇ₓ is one round of communication.",
+        "squares": "d_x = 100, d_y = 50, 100 rows per client, α = 1e-3 in both blocks; three random problems.",
+        "diagonal": "As in the paper, x and y do not interact, and the eigenvalues of each block are drawn uniformly "
+        "between μ and L. μ_x = μ_y = 0.1, L_x = 50, d_x = 100, d_y = 10. Since μ_x = μ_y, the rescaled methods equal "
+        "the plain ones.",
+        "coupled": "x and y interact; the constants are the same and exact. The rescaled methods equal the plain ones.",
+        "kappa_x": "Coupled quadratics with L_x = L_y = 1 and κ_y = 10⁴, three random problems per point. Dotted: the "
+        "bound of Theorem 2.2 for BAM, up to a constant.",
+        "kappa_y": "Coupled quadratics with L_x = L_y = 1 and κ_x = 100, three random problems per point. Dotted: the "
+        "bound of Theorem 2.2 for BAM, up to a constant.",
     }[group]
 
 
-def _a1a_constants(group: str) -> str:
+def _describe_a1a_constants(group: str) -> str:
     if group == "paper":
-        return f"L_x = L_y = {a1a_smoothness():.3f}, as the paper sets them, for methods that need constants."
-    proved = [setting.build(0).constants for setting in SETTINGS.values() if setting.group == "tight"]
+        return f"Methods that need constants get L_x = L_y = {a1a_smoothness():.3f}, as in the paper."
+    proved = [setting.build(0).constants for setting in select_settings(("logistic",)) if setting.group == "tight"]
     kappas = "; ".join(f"{c.kappa_x:.0f}, {c.kappa_y:.0f}" for c in proved if c is not None)
-    return f"Constants per block, as minmin proves them from the data: κ_x, κ_y = {kappas}."
+    return f"The constants of each block are proved from the data: (κ_x, κ_y) = {kappas}."
 
 
-def settings(experiments: tuple[str, ...]) -> list[Setting]:
-    """All settings of some experiments, in a fixed order."""
-    return [setting for setting in SETTINGS.values() if setting.experiment in experiments]
+def select_settings(experiments: tuple[str, ...], a9a: Path | None = None) -> list[Setting]:
+    """The settings of some experiments, in a fixed order; ``a9a`` is the file of a9a, if there is one."""
+    every = [*_quadratics(), *_logistic(), *_scaling(), *_federated(a9a)]
+    return [setting for setting in every if setting.experiment in experiments]
 
 
 def _quadratics() -> list[Setting]:
@@ -126,7 +139,7 @@ def _quadratics() -> list[Setting]:
 
 
 def _logistic() -> list[Setting]:
-    """d_x = 100, d_y = 19, μ_x = 0.01; a penalty λ|·|² of the paper is alpha = 2λ = μ here."""
+    """d_x = 100, d_y = 19, μ_x = 0.01; the paper's penalty λ|·|² is alpha = 2λ = μ here."""
     return [
         Setting(
             "logistic",
@@ -142,7 +155,7 @@ def _logistic() -> list[Setting]:
 
 
 def _scaling() -> list[Setting]:
-    """One condition number moves, the other stays; L = 1 in both blocks, coupled."""
+    """One condition number varies and the other is fixed; the blocks are coupled, and L = 1 in both."""
     sweeps = {
         "kappa_x": [(kappa, 1e4) for kappa in (1e1, 1e2, 1e3, 1e4)],
         "kappa_y": [(1e2, kappa) for kappa in (1e2, 1e3, 1e4, 1e5, 1e6)],
@@ -163,8 +176,8 @@ def _scaling() -> list[Setting]:
     ]
 
 
-def _federated() -> list[Setting]:
-    """Dissimilar clients share x; each has a y of its own."""
+def _federated(a9a: Path | None) -> list[Setting]:
+    """Dissimilar clients that share x; each has its own y."""
     setting = partial(Setting, experiment="federated", methods=FEDERATED)
     return [
         *(
@@ -172,8 +185,9 @@ def _federated() -> list[Setting]:
                 group="clients",
                 label=f"{count} clients",
                 varied=count,
-                build=partial(clients_of_a9a, count=count),
+                build=partial(clients_of_a9a, count=count, a9a=a9a),
                 is_random=False,
+                data=data_name(a9a),
             )
             for count in (20, 100)
         ),
@@ -195,6 +209,3 @@ def _a1a(seed: int, mu_y: float, tight: bool) -> Problem:
     L = a1a_smoothness()
     constants = None if tight else Constants(L_x=L, L_y=L, mu_x=0.01, mu_y=mu_y)
     return GLM(X, Y, labels, alpha_x=0.01, alpha_y=mu_y, constants=constants)
-
-
-SETTINGS = {setting.key: setting for setting in [*_quadratics(), *_logistic(), *_scaling(), *_federated()]}

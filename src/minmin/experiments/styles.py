@@ -1,4 +1,4 @@
-"""How contestants are drawn in every picture: a colour for each method, dashes for its variants."""
+"""The line styles of the contestants: one colour per method, dashes for its variants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLOURS = {
     "fedavg": "#E69F00",
     "scaffold": "#009E73",
 }
-"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+"""The palette of Okabe and Ito, which colour-blind readers can distinguish."""
 
 
 class Style(NamedTuple):
@@ -28,9 +28,10 @@ class Style(NamedTuple):
     width: float
 
 
-def style(method: str) -> Style:
-    own = CONTESTANTS[method]
-    relatives = (c.key for c in CONTESTANTS.values() if (c.method, c.federated) == (own.method, own.federated))
-    dashed = method != next(relatives)
-    width = 2.4 if own.method in ("bam", "reduced-lbfgs") and not dashed else 1.6
-    return Style(own.label, _COLOURS[own.method], dashed, width)
+def style_of(key: str) -> Style:
+    contestant = CONTESTANTS[key]
+    kind = contestant.method, contestant.federated
+    variants = (other.key for other in CONTESTANTS.values() if (other.method, other.federated) == kind)
+    dashed = key != next(variants)
+    width = 2.4 if contestant.method in ("bam", "reduced-lbfgs") and not dashed else 1.6
+    return Style(contestant.label, _COLOURS[contestant.method], dashed, width)

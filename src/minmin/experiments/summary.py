@@ -17,7 +17,7 @@ KINDS = ("grad_x", "grad_y")
 
 
 class Spread(NamedTuple):
-    """Median and 10–90 % band, numbers or arrays; infinite where that share of the runs did not get so far."""
+    """Median and 10–90 % band, as numbers or arrays; infinite if too many runs did not reach the level."""
 
     low: Any
     median: Any
@@ -43,17 +43,17 @@ class Summary:
 
     def at(self, setting: str, method: str, level: float, kind: str) -> Spread:
         """Calls, or seconds, until the relative gap ``level``, which must be one of :func:`levels`."""
-        found = spread(self.column(setting, method, kind)[:, levels(self.tol).index(level)])
-        return Spread(*map(float, found))
+        at_level = self.matrix(setting, method, kind)[:, levels(self.tol).index(level)]
+        return Spread(*map(float, spread(at_level)))
 
-    def column(self, setting: str, method: str, kind: str) -> np.ndarray[Any, Any]:
-        """A row for each run, a column for each level."""
+    def matrix(self, setting: str, method: str, kind: str) -> np.ndarray[Any, Any]:
+        """Calls, or seconds: one row per run, one column per level; infinite if a run did not reach the level."""
         count = len(levels(self.tol))
         rows = [list(getattr(run, kind)) for run in self.runs[setting, method]]
         return np.array([row + [math.inf] * (count - len(row)) for row in rows])
 
     def each_run(self, *kinds: str) -> Iterator[dict[str, Any]]:
-        """Of every run who ran on what, and its numbers of these kinds."""
+        """The setting, method and seed of each run, and its numbers of these kinds."""
         for (setting, method), runs in self.runs.items():
             for seed, run in enumerate(runs):
                 numbers = {kind: getattr(run, kind) for kind in kinds}
@@ -64,16 +64,16 @@ class Summary:
 
     @property
     def methods(self) -> list[str]:
-        """Of all settings, in the contestants' order."""
-        taking_part = {method for setting in self.settings for method in setting.methods}
-        return [key for key in CONTESTANTS if key in taking_part]
+        """The keys of all contestants in these settings, in the order of CONTESTANTS."""
+        used = {method for setting in self.settings for method in setting.methods}
+        return [key for key in CONTESTANTS if key in used]
 
     @property
     def groups(self) -> list[str]:
         return list(dict.fromkeys(setting.group for setting in self.settings))
 
     def slope(self, group: str, method: str, kind: str) -> float:
-        """The power of the varied condition number that the median calls follow."""
+        """The exponent p such that the median calls grow like the varied condition number to the power p."""
         settings = self.group(group)
         calls = [self.at(setting.key, method, self.tol, kind).median for setting in settings]
         return float(np.polyfit(np.log([setting.varied for setting in settings]), np.log(calls), 1)[0])
@@ -87,31 +87,35 @@ def summarise(settings: list[Setting], outcomes: Mapping[Task, Outcome], tasks: 
 
 
 def best_of_grid(summary: Summary, setting: Setting) -> list[str]:
-    """Of contestants that differ only in the length of their steps the one that gets furthest in the fewest rounds."""
+    """The contestants of a setting; of those that differ only in the step size, the one with the best progress.
 
-    def merit(method: str) -> tuple[int, float]:
-        medians = spread(summary.column(setting.key, method, "grad_x")).median
+    That is the one that reaches the smallest gap; among equals, the one with the fewest rounds.
+    """
+
+    def rank(method: str) -> tuple[int, float]:
+        medians = spread(summary.matrix(setting.key, method, "grad_x")).median
         reached = int(np.isfinite(medians).sum())
         return -reached, float(medians[reached - 1]) if reached else math.inf
 
-    alike: dict[str, list[str]] = {}
+    variants: dict[str, list[str]] = {}
     for method in setting.methods:
         contestant = CONTESTANTS[method]
-        alike.setdefault(contestant.method if "step_size" in contestant.options else method, []).append(method)
-    return [min(methods, key=merit) for methods in alike.values()]
+        variants.setdefault(contestant.method if "step_size" in contestant.options else method, []).append(method)
+    return [min(methods, key=rank) for methods in variants.values()]
 
 
 def spread(values: np.ndarray[Any, Any]) -> Spread:
-    """Quantiles along the first axis, where runs that did not get so far count as infinite."""
+    """Quantiles along the first axis; runs that did not reach a level count as infinite."""
     with np.errstate(invalid="ignore"):
-        found = np.quantile(values, (0.1, 0.5, 0.9), axis=0)
-    return Spread(*np.where(np.isnan(found), np.inf, found))
+        quantiles = np.quantile(values, (0.1, 0.5, 0.9), axis=0)
+    return Spread(*np.where(np.isnan(quantiles), np.inf, quantiles))
 
 
 def theory_line(summary: Summary, group: str, kind: str) -> list[float]:
-    """What Theorem 2.2 allows BAM along a sweep, with the constant that makes it touch the paper's BAM.
+    """The bound of Theorem 2.2 of arXiv:2212.14439 for BAM along a sweep.
 
-    ∇ₓ calls are O(√κ_x) and ∇ᵧ calls O(√max(κ_x, κ_y)); κ_y is the larger one in both sweeps.
+    ∇ₓ calls are O(√κ_x) and ∇ᵧ calls O(√max(κ_x, κ_y)); κ_y is the larger one in both sweeps. The constant is the
+    smallest with which the bound holds for BAM with the paper's inner solver.
     """
     settings = summary.group(group)
     slope = 0.5 if (group, kind) in (("kappa_x", "grad_x"), ("kappa_y", "grad_y")) else 0.0

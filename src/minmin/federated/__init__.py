@@ -1,4 +1,4 @@
-"""One shared x, private y_i: minimise over clients whose data and y_i never leave them."""
+"""Federated minimisation: the clients share x, and each keeps its data and its y_i private."""
 
 import warnings
 from typing import Any
@@ -37,6 +37,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "Blur":
-        warnings.warn("minmin.federated.Blur is called ClipAndNoise now", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "minmin.federated.Blur is now called ClipAndNoise; the old name will be removed in minmin 0.3",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         return ClipAndNoise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The server's checkpoint: the run between two steps, and the replies that came since."""
+"""The server's checkpoint: the state of the run after its last step, and the replies received since."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minmin.loop.checkpoint import Checkpoint
 
 
 class Round(NamedTuple):
-    """The replies to one request, as the bytes that came."""
+    """The replies to one request, as bytes."""
 
     number: int
     digest: str
@@ -21,7 +21,7 @@ class Round(NamedTuple):
 
 
 class ServerState(NamedTuple):
-    """A run's name, how many rounds its snapshot has seen, the snapshot, the rounds since, and the traffic so far."""
+    """The name of a run, the rounds before its last snapshot, the snapshot, the rounds since, and the traffic."""
 
     run: str
     rounds: int
@@ -31,8 +31,10 @@ class ServerState(NamedTuple):
 
 
 class ServerCheckpoint(Checkpoint):
-    """Written after every round, before the next one: a server that resumes from it is at most one round behind its
-    clients, and they answer that round from their stores. The session's run then keeps its name and its counts.
+    """Written after every round, before the next one.
+
+    So a server that resumes from it is at most one round behind its clients, and they repeat their replies of that
+    round from their stores. The resumed session keeps the name of the run and its counts.
     """
 
     def __init__(self, path: Any, marks: dict[str, str], session: Session):
@@ -47,18 +49,20 @@ class ServerCheckpoint(Checkpoint):
         if state is None:
             return None
         if not isinstance(state, ServerState):
-            raise CheckpointError(f"the checkpoint {self.path} is of no federation; it was left as it is")
+            raise CheckpointError(
+                f"the checkpoint {self.path} is not of a federated run; it was left as it is; give another path"
+            )
         self._rounds, self._snapshot, self._since = state.rounds, state.snapshot, list(state.since)
         self._session.resume(state.run, state.rounds, state.traffic)
         return state.snapshot
 
     def write_when_due(self, tree: Any) -> None:
-        """After every step: what came before is then part of it."""
+        """Save after every step. The rounds before it are then part of the snapshot."""
         self._snapshot, self._rounds, self._since = tree, self._session.rounds, []
         self._save()
 
     def write(self, tree: Any) -> None:
-        """At the end of a run, whose last snapshot is there already, with the rounds since."""
+        """Do nothing at the end of a run: the last snapshot and the rounds since are saved already."""
 
     def find(self, round_: int, digest: str) -> list[Envelope] | None:
         for kept in self._since:

@@ -14,21 +14,21 @@ from minmin.federated.protocol import Envelope
 
 @dataclass(frozen=True)
 class ClipAndNoise:
-    """What a client does to its vector before it is sent: scale it down to ``clip``, then add noise.
+    """Changes the vector that a client sends: scales it down to the norm ``clip``, then adds noise.
 
-    Guarantee: the vector of a round has a norm of at most ``clip`` before noise of this size is added. There is no more
-    to it: the scalars of a reply are sent as they are, nobody counts how often a client answered, and no (ε, δ)
-    follows. The server's bound is then an estimate, never certified; f_i is not sent at all.
+    Guarantee: before the noise is added, the vector of a round has a norm of at most ``clip``. There is no other
+    guarantee. The scalars of a reply are sent unchanged, replies are not counted, and no (ε, δ) of differential privacy
+    follows. The server's bound is then an estimate and never certified; f_i is not sent at all.
 
     Parameters
     ----------
     clip : float, optional
-        The largest Euclidean norm that is sent; unlimited where not given.
+        The largest Euclidean norm before noise; no limit by default.
     noise : float
-        The standard deviation of what is added to each coordinate, in units of ∇ₓf_i.
+        The standard deviation of the noise in each coordinate, in the units of ∇ₓf_i.
     seed : int, optional
-        For noise that can be repeated: it then follows from the seed and the request. Whoever knows the seed can remove
-        the noise again. Where not given, the operating system's randomness is used.
+        Makes the noise repeatable: it is then computed from the seed and the request. Anyone with the seed can subtract
+        the noise. By default the noise comes from the operating system's random numbers.
     """
 
     clip: float | None = None
@@ -39,14 +39,14 @@ class ClipAndNoise:
         if self.clip is not None and not 0.0 < as_number(self.clip, "clip") < math.inf:
             raise InputError(f"clip = {self.clip} must be positive and finite")
         if not 0.0 <= as_number(self.noise, "noise") < math.inf:
-            raise InputError(f"noise = {self.noise} must not be negative, and finite")
+            raise InputError(f"noise = {self.noise} must be >= 0 and finite")
         if self.seed is not None:
             as_count(self.seed, "seed")
         if self.clip is None and self.noise == 0.0:
             raise InputError("ClipAndNoise() does nothing; give clip=, noise= or both")
 
     def apply(self, vector: np.ndarray[Any, Any], request: Envelope) -> np.ndarray[Any, Any]:
-        """What is sent in place of a vector in answer to a request."""
+        """The vector to send instead of ``vector``, in reply to a request."""
         norm = float(np.linalg.norm(vector))
         clipped = vector if self.clip is None or norm <= self.clip else vector * (self.clip / norm)
         if self.noise == 0.0:

@@ -1,4 +1,4 @@
-"""Checks the clients and the engine that a user names, and opens the engine."""
+"""Checks the clients and the engine that a user gives, and opens the engine."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from minmin.errors import InputError, as_count, near_names
+from minmin.errors import InputError, as_count, near_names, show
 from minmin.federated.client import Client
 from minmin.federated.engines import ENGINES, Engine
 
 
 @contextmanager
 def open_engine(clients: Sequence[Client] | int, engine: str | Engine) -> Iterator[tuple[Engine, int]]:
-    """The engine, and how many clients it reaches; closed after use unless it is the user's own."""
-    holders, count = _check_clients(clients, engine)
+    """The engine, and how many clients it reaches; closed after use unless the user gave an engine object."""
+    local_clients, count = _check_clients(clients, engine)
     if isinstance(engine, Engine):
         yield engine, count
         return
     if not isinstance(engine, str) or engine not in ENGINES:
         raise InputError(f"unknown engine {engine!r}: {near_names(engine, ENGINES)}")
-    own = ENGINES[engine](holders)
+    opened = ENGINES[engine](local_clients)
     try:
-        yield own, count
+        yield opened, count
     finally:
-        own.close()
+        opened.close()
 
 
 def _check_clients(clients: Any, engine: Any) -> tuple[list[Client], int]:
-    """The clients that are here, and how many there are."""
-    holders, count = [], clients
+    """The clients in this process, and how many clients there are in total."""
+    local_clients, count = [], clients
     if not (isinstance(clients, int) and isinstance(engine, Engine)):
         if not hasattr(clients, "__iter__"):
             raise InputError(
-                f"clients must be a sequence of minmin.federated.Client, got {clients!r}; "
-                "a number goes with an Engine that reaches them"
+                f"clients must be a sequence of minmin.federated.Client, got {show(clients)}; "
+                "a number of clients is allowed only with an Engine object that reaches them"
             )
-        holders = list(clients)
-        count = len(holders)
+        local_clients = list(clients)
+        count = len(local_clients)
     if as_count(count, "clients") == 0:
         raise InputError("a federation needs at least one client")
-    for i, client in enumerate(holders):
+    for i, client in enumerate(local_clients):
         if not isinstance(client, Client):
             raise InputError(f"client {i} is a {type(client).__name__}; give minmin.federated.Client(problem, weight)")
-    return holders, count
+    return local_clients, count

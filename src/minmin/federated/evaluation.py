@@ -1,4 +1,4 @@
-"""evaluate(): the clients' own metrics, at a shared x and their private y_i."""
+"""evaluate(): the metrics of every client, at a shared x and its private y_i."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minmin.federated.engine_factory import open_engine
 from minmin.federated.engines import Engine
 from minmin.federated.metrics import tabulate
 from minmin.federated.problem import Federation
-from minmin.federated.session import ClientError, Policy, Session
+from minmin.federated.session import DEFAULT_TIMEOUT, ClientError, Policy, Session
 from minmin.loop.stopping import RunEnded
 
 
@@ -23,31 +23,31 @@ def evaluate(
     x: Any,
     *,
     engine: str | Engine = "local",
-    timeout: float | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
     retries: int = 3,
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """The clients' metrics at x, and at the y_i of the newest run that each has taken part in.
+    """Ask the clients for their metrics at x, and at the y_i of the newest run that each took part in.
 
     Parameters
     ----------
     x : array
-        The shared part, such as a run's ``r.x``.
+        The shared variables, such as ``r.x`` of a run.
     clients, engine, timeout, retries
         As for :func:`run`.
 
     Returns
     -------
     dict of str to array
-        By metric, one number per client; NaN where it has none of that name.
+        For each metric, one number per client; NaN for a client without a metric of that name.
     """
     if x is None:
-        raise InputError("evaluate() needs an x, such as a run's r.x")
+        raise InputError("evaluate() needs an x, such as r.x of a run")
     policy = Policy(timeout, retries)
-    with open_engine(clients, engine) as (reached, count):
-        session = Session(reached, count, policy)
+    with open_engine(clients, engine) as (opened, count):
+        session = Session(opened, count, policy)
         federation = Federation(session, session.describe(), values=False)
         try:
-            measured = session.measure(make_start(federation, x)[0])
+            measures = session.measure(make_start(federation, x)[0])
         except RunEnded as ended:
             raise ClientError(str(ended)) from None
-    return {name: np.array(values) for name, values in tabulate(measured).items()}
+    return {name: np.array(values) for name, values in tabulate(measures).items()}

@@ -1,4 +1,4 @@
-"""Models as named arrays, some shared and some private: how they lie in x and y_i."""
+"""Models as named arrays, some shared and some private, and their places in x and y_i."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Layout:
     Parameters
     ----------
     model : mapping of str to array
-        The start, as a ``state_dict`` gives it: arrays of any shape, all float32 or all float64.
+        The starting point, such as a PyTorch ``state_dict``: arrays of any shape, all float32 or all float64.
     private : iterable of str
-        Names, or patterns such as "head.*".
+        Names of private arrays, or patterns such as "head.*".
 
     Examples
     --------
@@ -43,24 +43,24 @@ class Layout:
         patterns = [private] if isinstance(private, str) else list(private)
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in model):
-                raise InputError(f"private {pattern!r} is no name of the model's: {', '.join(model)}")
+                raise InputError(f"private {pattern!r} matches no name of the model: {', '.join(model)}")
         start = {name: to_numpy(as_real(array, f"the model's {name!r}")) for name, array in model.items()}
         dtypes = {array.dtype for array in start.values()}
         if len(dtypes) > 1:
-            raise InputError(f"the model's arrays are {' and '.join(map(str, dtypes))}; let them all be one of these")
-        kept = [name for name in start if any(fnmatchcase(name, pattern) for pattern in patterns)]
-        self._private = {name: start[name].shape for name in kept}
+            raise InputError(f"the model's arrays are {' and '.join(map(str, dtypes))}; convert them all to one type")
+        matched = [name for name in start if any(fnmatchcase(name, pattern) for pattern in patterns)]
+        self._private = {name: start[name].shape for name in matched}
         self._shared = {name: array.shape for name, array in start.items() if name not in self._private}
         if not self._private or not self._shared:
-            raise InputError("a model needs arrays that are shared and arrays that are private")
+            raise InputError("a model needs at least one shared and one private array; change private=")
         self.x0, self.y0 = _pack(start, self._shared), _pack(start, self._private)
 
     def shared(self, x: Any) -> Model:
-        """The shared arrays, by name, of an x."""
+        """The shared arrays in x, by name."""
         return _unpack(x, self._shared, "x")
 
     def private(self, y: Any) -> Model:
-        """The private arrays, by name, of a y_i."""
+        """The private arrays in y_i, by name."""
         return _unpack(y, self._private, "y")
 
     def model(self, x: Any, y: Any) -> Model:
@@ -74,31 +74,31 @@ class Layout:
         *,
         constants: Constants | None = None,
     ) -> Function:
-        """f_i as a problem, from callables that know the model by its names.
+        """Build the problem f_i from callables that take the model as named arrays.
 
         Parameters
         ----------
         value : callable
             ``value(model)`` is f_i.
         gradient : callable
-            ``gradient(model, names)`` gives the gradients with respect to these arrays, by name: either all shared
-            ones or all private ones, so that the cheap half need not pay for the other.
+            ``gradient(model, names)`` returns the gradients with respect to the named arrays, by name. The names are
+            either all shared or all private arrays, so that the cheap gradient does not cost an expensive one.
         constants : Constants, optional
-            Needed by some methods, and for a certificate.
+            Some methods need them, and so does a certificate.
         """
         grad_x, grad_y = (partial(_differentiate, self, gradient, shapes) for shapes in (self._shared, self._private))
         sizes = {"d_x": self.x0.size, "d_y": self.y0.size}
         return Function(partial(_evaluate, self, value), grad_x, grad_y, **sizes, constants=constants)
 
     def metric(self, measure: Callable[[Model], float]) -> Callable[[Array, Array], float]:
-        """What :class:`Client` takes as a metric, from a callable that knows the model by its names."""
+        """Build a metric for :class:`Client` from a callable that takes the model as named arrays."""
         return partial(_evaluate, self, measure)
 
 
 Shapes = dict[str, tuple[int, ...]]
 
 
-# These have names in a module, unlike closures, so that they can go to other processes.
+# Functions of the module, not closures, since those cannot be pickled for other processes.
 
 
 def _evaluate(layout: Layout, function: Callable[[Model], float], x: Array, y: Array) -> float:
@@ -123,12 +123,12 @@ def _unpack(vector: Any, shapes: Shapes, what: str) -> Model:
 
 
 def _pack_gradients(gradients: Mapping[str, Any], shapes: Shapes) -> Array:
-    """The gradients one after another, each of its array's shape."""
-    found = {}
+    """Concatenate the gradients, after checking that each has the shape of its array."""
+    checked = {}
     for name, shape in shapes.items():
         if name not in gradients:
-            raise InputError(f"gradient(model, names) gave nothing for {name!r}")
-        found[name] = to_numpy(as_real(gradients[name], f"the gradient of {name!r}"))
-        if found[name].shape != shape:
-            raise InputError(f"the gradient of {name!r} has shape {found[name].shape}; the array has {shape}")
-    return _pack(found, shapes)
+            raise InputError(f"gradient(model, names) returned nothing for {name!r}")
+        checked[name] = to_numpy(as_real(gradients[name], f"the gradient of {name!r}"))
+        if checked[name].shape != shape:
+            raise InputError(f"the gradient of {name!r} has shape {checked[name].shape}; the array has {shape}")
+    return _pack(checked, shapes)

@@ -1,4 +1,4 @@
-"""When the clients' metrics are asked for, and the newest numbers."""
+"""The columns that a federation adds to the history of a run: traffic, and the clients' metrics."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from minmin.federated.session import Session
 
 
 class FederationMetrics:
-    """The columns that a federation adds to the history: its traffic, and the clients' metrics.
+    """Traffic and the newest metrics of the clients.
 
-    Metrics are asked for at the start and then every so many rounds; never where ``every`` is 0.
+    Metrics are asked for at the start and then after each ``every`` rounds; never if ``every`` is 0.
     """
 
     def __init__(self, session: Session, descriptions: Sequence[Description], every: int):
@@ -26,19 +26,19 @@ class FederationMetrics:
 
     @property
     def names(self) -> list[str]:
-        """Of the clients' metrics."""
+        """The names of the clients' metrics."""
         return list(self._newest)
 
     def update(self, x: Array) -> None:
-        """Ask for the metrics at x and the current y_i, unless the last answers are recent enough."""
+        """Ask for the metrics at x and the current y_i, unless the newest ones are recent enough."""
         if not self._newest or self._session.rounds < self._due:
             return
-        told = tabulate(self._session.measure(x))
-        self._newest = {name: told.get(name, values) for name, values in self._newest.items()}
+        measures = tabulate(self._session.measure(x))
+        self._newest = {name: measures.get(name, values) for name, values in self._newest.items()}
         self._due = self._session.rounds + self._every
 
     def read(self) -> dict[str, Any]:
-        """The newest numbers; by metric, one per client, NaN where a client has none, or none yet."""
+        """The traffic, and for each metric one number per client: the newest, or NaN if there is none."""
         traffic = self._session.traffic
         return {
             "bytes_up": traffic.bytes_up,
@@ -48,7 +48,7 @@ class FederationMetrics:
         }
 
 
-def tabulate(answers: Sequence[Measures]) -> dict[str, tuple[float, ...]]:
-    """By metric, one number per client; NaN where it has none of that name."""
-    names = dict.fromkeys(name for answer in answers for name in answer.metrics)
-    return {name: tuple(answer.metrics.get(name, math.nan) for answer in answers) for name in names}
+def tabulate(replies: Sequence[Measures]) -> dict[str, tuple[float, ...]]:
+    """For each metric, one number per client; NaN for a client without a metric of that name."""
+    names = dict.fromkeys(name for reply in replies for name in reply.metrics)
+    return {name: tuple(reply.metrics.get(name, math.nan) for reply in replies) for name in names}

@@ -1,4 +1,4 @@
-"""A federation as a problem: a Sum whose terms are elsewhere. Methods run on it as on any other problem."""
+"""A federation as a problem: a Sum whose terms are at the clients. Methods run on it as on any other problem."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED
 from minmin.core.problem import Evaluation, Problem, Slice, YTask
 from minmin.core.rounding import RoundingScale
-from minmin.core.vectors import Blocks, Vector
+from minmin.core.vectors import Parts, Vector
 from minmin.errors import InputError, UnsupportedError
 from minmin.federated.protocol import Description, Reply
 from minmin.federated.session import Session
 from minmin.federated.tasks import public_part
 from minmin.problems.sum import combine_constants
 
-_BY_TASKS = (
-    "in a federation y and ∇ᵧf stay with the clients, and ∇ₓf comes with a round: a method must ask for it by "
+_NEEDS_TASKS = (
+    "in a federation y and ∇ᵧf stay with the clients, and only a round yields ∇ₓf: a method must call "
     "problem.fix(x).run_on_parts(task, memories), as reduced-lbfgs and bam do"
 )
 
 
-class UnseenY(Blocks):
-    """y as the server sees it: an empty array per client, and whether it is where the clients started."""
+class UnseenY(Parts):
+    """y as the server sees it: one empty array per client, and whether y is still the starting point."""
 
     __slots__ = ("at_start",)
 
@@ -37,11 +37,11 @@ class UnseenY(Blocks):
 
 
 class Federation(Problem):
-    """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i) where only x is here.
+    """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i), of which the server holds x alone.
 
-    To a method it is a :class:`minmin.Sum`: y's parts are empty arrays, since they stay with the clients, and tasks on
-    them are sent there. One joint ∇ₓ is one round. All counted copies share the session. ``values`` says whether rounds
-    ask for f as well.
+    A method uses it like a :class:`minmin.Sum`. The parts of y are empty arrays, since y_i stays with its client, and
+    tasks on them are sent to the clients. One ∇ₓf takes one round. All counted copies share the session. ``values``:
+    whether rounds ask for f as well.
     """
 
     y_is_remote = True
@@ -58,7 +58,7 @@ class Federation(Problem):
         self.has_y_hessian = all(description.has_y_hessian for description in descriptions)
         self._constants = combine_constants(self.part_weights, [description.constants for description in descriptions])
         self._prototype = np.zeros(0, dtype=descriptions[0].dtype)
-        self._marks = [_mark(description) for description in descriptions]
+        self._fingerprints = [_fingerprint(description) for description in descriptions]
 
     @property
     def constants(self) -> Constants | None:
@@ -69,47 +69,58 @@ class Federation(Problem):
         return self._prototype
 
     def identity(self) -> Iterable[Any]:
-        return [self.d_x, self.d_y, *self.part_weights, str(self._prototype.dtype), *self._marks]
+        return [self.d_x, self.d_y, *self.part_weights, str(self._prototype.dtype), *self._fingerprints]
 
     def fix(self, x: Vector) -> RemoteSlice:
         return RemoteSlice(x, self)
 
     def project_start(self, x: Vector, y: Vector) -> tuple[Vector, Vector]:
-        """y is where the clients start it."""
+        """x as given; y is the clients' own starting point."""
         if not isinstance(x, np.ndarray) or x.dtype != self._prototype.dtype:
-            raise InputError(f"x0 is {dtype_name(x)}, but the clients compute in {self._prototype.dtype}; give NumPy's")
+            raise InputError(
+                f"x0 is {dtype_name(x)}, but the clients compute in {self._prototype.dtype}; "
+                "give a NumPy array of that type"
+            )
         return x, UnseenY(self._prototype, self.part_weights, at_start=True)
 
     def swapped(self) -> NoReturn:
         raise UnsupportedError("y stays with the clients, so only x can be the outer block of a federation")
 
     def ask(self, x: Array, *, gradient: bool = False, at_start: bool = False) -> Evaluation:
-        """f, and its gradients where wanted, at x and the current y_i; without a message where the last round told."""
-        known = self.session.find_values(x) if self.values and not (gradient or at_start) else None
-        told = self.session.evaluate(x, gradient=gradient, at_start=at_start) if known is None else known
-        return _RemoteEvaluation(x, self, told)
+        """f, and its gradients if ``gradient`` is set, at x and the current y_i.
+
+        Sends nothing if the last round was at x and asked for f.
+        """
+        replies = self.session.find_values(x) if self.values and not (gradient or at_start) else None
+        if replies is None:
+            replies = self.session.evaluate(x, gradient=gradient, at_start=at_start)
+        return _RemoteEvaluation(x, self, replies)
 
 
 def _check_descriptions(descriptions: Sequence[Description]) -> None:
-    """Refuse clients that cannot work together."""
+    """Check that the clients can work together."""
     names = [description.name for description in descriptions]
     if shared := {name for name in names if name and names.count(name) > 1}:
-        raise InputError(f"more than one client is called {min(shared)!r}")
+        raise InputError(f"more than one client is called {min(shared)!r}; give each its own name, or none")
     first = descriptions[0]
     for number, description in enumerate(descriptions):
         if description.d_x != first.d_x:
-            raise InputError(f"client {number} has d_x = {description.d_x}, the first has {first.d_x}; x is shared")
+            raise InputError(
+                f"client {number} has d_x = {description.d_x}, but client 0 has {first.d_x}; x is shared, so all "
+                "clients need the same d_x"
+            )
         if description.dtype != first.dtype:
             raise InputError(
-                f"client {number} computes in {description.dtype}, the first in {first.dtype}; x is shared"
+                f"client {number} computes in {description.dtype}, but client 0 in {first.dtype}; x is shared, so all "
+                "clients need the same type"
             )
 
 
-def _mark(description: Description) -> str:
-    """What tells a client from others: its name, its size, and its constants up to rounding."""
+def _fingerprint(description: Description) -> str:
+    """What identifies a client: its name, its size, and its constants up to rounding."""
     c = description.constants
-    known = None if c is None else [f"{number:.6g}" for number in (c.L_x, c.L_y, c.mu_x, c.mu_y)]
-    return f"{description.name} {description.d_y} {known}"
+    constants = None if c is None else [f"{number:.6g}" for number in (c.L_x, c.L_y, c.mu_x, c.mu_y)]
+    return f"{description.name} {description.d_y} {constants}"
 
 
 class RemoteSlice(Slice):
@@ -122,24 +133,23 @@ class RemoteSlice(Slice):
         self._federation = federation
 
     def run_on_parts(self, task: YTask, memories: Sequence[Any]) -> tuple[tuple[Any, ...], Evaluation]:
-        """A round of a task that sends ∇ₓf_i: what is known of the clients' memories, and the joint evaluation."""
-        known, replies = self._run_round(task)
-        return known, _RemoteEvaluation(self.x, self._federation, replies)
+        """Run a round of a task that sends ∇ₓf_i. Return the public part of the clients' memories, and f."""
+        memories, replies = self._run_round(task)
+        return memories, _RemoteEvaluation(self.x, self._federation, replies)
 
-    def average(self, task: YTask) -> tuple[Array, Blocks]:
-        """A round of a task that sends vectors of its own: their mean, and y as the server sees it."""
+    def average(self, task: YTask) -> tuple[Array, Parts]:
+        """Run a round of a task that sends other vectors. Return their mean, and y as the server sees it."""
         _, replies = self._run_round(task)
         weights = self._federation.part_weights
         return _average(weights, replies), UnseenY(self._federation.prototype, weights)
 
-    def at(self, y: Blocks) -> Evaluation:
+    def at(self, y: Parts) -> Evaluation:
         self._federation.tally.add("value")
         return self._federation.ask(self.x, at_start=isinstance(y, UnseenY) and y.at_start)
 
     def _run_round(self, task: YTask) -> tuple[tuple[Any, ...], list[Reply]]:
-        """Nothing is sent where the budget is spent."""
         tally = self._federation.tally
-        tally.add("grad_x")
+        tally.add("grad_x")  # first, since it raises if the budget is spent: then nothing is sent
         begun = task.begin(self._federation.prototype)
         memory = frozenset(public_part(begun))
         replies = self._federation.session.run_task(self.x, task, memory, value=self._federation.values)
@@ -152,7 +162,7 @@ class RemoteSlice(Slice):
 
 
 class _RemoteEvaluation(Evaluation):
-    """f at x and at y_i that only the clients see, from their replies."""
+    """f at x and at the y_i of the clients, computed from their replies."""
 
     __slots__ = ("_replies", "_weights")
 
@@ -172,20 +182,20 @@ class _RemoteEvaluation(Evaluation):
         return RoundingScale(max(reply.eps for reply in self._replies), y_norm, fixed_terms)
 
     def _compute_value(self) -> float:
-        told = [math.nan if reply.value is None else reply.value for reply in self._replies]
-        return sum(w * value for w, value in zip(self._weights, told, strict=True))
+        values = [math.nan if reply.value is None else reply.value for reply in self._replies]
+        return sum(w * value for w, value in zip(self._weights, values, strict=True))
 
     def _compute_grad_x(self) -> Vector:
         if self._replies[0].vector.size == 0:
-            raise UnsupportedError(_BY_TASKS)
+            raise UnsupportedError(_NEEDS_TASKS)
         return _average(self._weights, self._replies)
 
     def _compute_grad_y(self) -> Vector:
-        raise UnsupportedError(_BY_TASKS)
+        raise UnsupportedError(_NEEDS_TASKS)
 
 
 def _average(weights: Sequence[float], replies: Sequence[Reply]) -> Array:
-    """The weighted mean of the vectors, added up in the clients' order as a Sum does it."""
+    """The weighted mean of the vectors, added in the same order as a Sum does, so that the result is bit-identical."""
     total = weights[0] * replies[0].vector
     term = np.empty_like(total)
     for w, reply in zip(weights[1:], replies[1:], strict=True):

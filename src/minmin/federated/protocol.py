@@ -1,4 +1,4 @@
-"""What travels between server and clients: typed records of arrays and numbers, their bytes, and envelopes."""
+"""The messages between server and clients: typed records, their encoding as bytes, and envelopes around both."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=asdict)
 
 
 class MessageError(MinMinError, ValueError):
-    """Bytes that are no message of ours."""
+    """Bytes that are not a valid message."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """Every message names its run and round; a client may be asked the same round again, and answers the same."""
+    """A message names its run and its round. A client that gets a request twice sends the same reply twice."""
 
     kind: ClassVar[str]
     run: str
@@ -42,7 +42,7 @@ class Message:
 
 @dataclass(frozen=True, eq=False)
 class TaskRequest(Message):
-    """Server to client: run this task at x, and send the vector it yields.
+    """Server to client: run this task at x, and send the vector that it computes.
 
     ``task`` is the name of a registered task and ``settings`` its fields as JSON; ``value`` asks for f_i as well.
     """
@@ -56,9 +56,9 @@ class TaskRequest(Message):
 
 @dataclass(frozen=True, eq=False)
 class EvaluateRequest(Message):
-    """Server to client: send f_i, and ∇ₓf_i where it is wanted, at x and at the y_i that the client holds.
+    """Server to client: send f_i, and ∇ₓf_i if ``gradient`` is set, at x and at the client's current y_i.
 
-    In round 0 that is where y_i starts, whatever came since.
+    In round 0, y_i is the starting point, even if the client has moved since.
     """
 
     kind = "evaluate"
@@ -68,9 +68,9 @@ class EvaluateRequest(Message):
 
 @dataclass(frozen=True, eq=False)
 class MeasureRequest(Message):
-    """Server to client: what do your metrics say at x and at the y_i that you hold?
+    """Server to client: what are your metrics at x and at your current y_i?
 
-    Of this run, or of the newest one where it has no name.
+    The y_i is that of the named run; if the name is empty, that of the client's newest run.
     """
 
     kind = "measure"
@@ -94,7 +94,7 @@ class DescribeRequest(Message):
 
 @dataclass(frozen=True)
 class Description(Message):
-    """Client to server: its name and the names of its metrics, sizes, abilities and constants of f_i, its weight."""
+    """Client to server: its name, its metrics' names, its weight, and the sizes, abilities and constants of f_i."""
 
     kind = "description"
     name: str
@@ -110,23 +110,23 @@ class Description(Message):
 
 @dataclass(frozen=True, eq=False)
 class Reply(Message):
-    """Client to server: one vector of x's size, and these scalars."""
+    """Client to server: one vector of the size of x, and some scalars."""
 
     kind = "reply"
-    vector: np.ndarray[Any, Any]  # what the task yields, for most of them ∇ₓf_i; empty where it was not asked for
-    value: float | None  # f_i, where it was asked for
+    vector: np.ndarray[Any, Any]  # what the task computes, usually ∇ₓf_i; empty if it was not asked for
+    value: float | None  # f_i, if it was asked for
     grad_y_square: float  # |∇ᵧf_i|² and |y_i|², for the certificate
     y_square: float
-    fixed_terms: float  # with eps: how large rounding errors may be
+    fixed_terms: float  # together with eps, it bounds the rounding errors
     eps: float
-    memory: dict[str, float]  # the numbers in the task's memory: counts and estimates
-    calls: dict[str, int]  # what was computed, by kind
+    memory: dict[str, float]  # the scalars in the task's memory: counts and estimates
+    calls: dict[str, int]  # how many values, gradients and so on were computed
     seconds: float
 
 
 @dataclass(frozen=True)
 class Refusal(Message):
-    """Client to server: why there is no reply, in a few words; never anything of the data."""
+    """Client to server: why there is no reply, in a few words that never contain any of the data."""
 
     kind = "refusal"
     reason: str
@@ -139,7 +139,7 @@ _KINDS: dict[str, type[Message]] = {
 
 
 class Label(NamedTuple):
-    """What an engine may read of a message without decoding it."""
+    """The part of a message that an engine can read without decoding the rest."""
 
     kind: str
     run: str
@@ -147,10 +147,10 @@ class Label(NamedTuple):
 
 
 class Envelope:
-    """A message with its bytes: what an engine carries.
+    """A message and its bytes: what an engine carries.
 
-    Each is made from the other when it is first asked for, and only once. So an engine that calls functions encodes
-    nothing, and one that sends bytes need not decode what it carries.
+    Each is made from the other on first use, and only once. So an engine that calls functions never encodes, and an
+    engine that sends bytes never decodes.
     """
 
     __slots__ = ("_data", "_digest", "_message")
@@ -162,12 +162,12 @@ class Envelope:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Envelope:
-        """An envelope around bytes, which are not looked at yet."""
+        """Wrap bytes without decoding them."""
         return cls(None, data)
 
     @property
     def message(self) -> Message:
-        """The message; :class:`MessageError` where the bytes are none of ours."""
+        """The message; :class:`MessageError` if the bytes are not a valid one."""
         if self._message is None:
             assert self._data is not None
             self._message = decode(self._data)
@@ -182,12 +182,12 @@ class Envelope:
 
     @property
     def size(self) -> int:
-        """How many bytes there are, or would be."""
+        """The length of the encoded message in bytes; computed without encoding it."""
         return len(self._data) if self._data is not None else _START + sum(map(len, _body(self.message)))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the bytes behind the checksum: equal for equal messages, however they came here."""
+        """SHA-256 of the bytes after the checksum: equal messages have equal digests, encoded or not."""
         if self._digest is None:
             hashed = hashlib.sha256()
             for piece in _body(self.message) if self._data is None else [memoryview(self._data)[_START:]]:
@@ -197,7 +197,7 @@ class Envelope:
 
     @property
     def label(self) -> Label:
-        """The message's kind, run and round; :class:`MessageError` where the bytes have none."""
+        """The kind, run and round of the message; :class:`MessageError` if the bytes have none."""
         if self._message is not None:
             return Label(self._message.kind, self._message.run, self._message.round)
         assert self._data is not None
@@ -205,21 +205,21 @@ class Envelope:
 
 
 def encode(message: Message) -> bytes:
-    """A magic line, a CRC-32 of what follows, the length of a JSON header, the header, numbers, and the arrays' bytes.
+    """Encode a message: magic line, CRC-32 of the rest, length of the JSON header, header, numbers, arrays.
 
-    Numbers take eight bytes each, little-endian like the arrays, in the header's order: how long a message is tells
-    nothing of what is in it.
+    Numbers are in the order of the header and take eight bytes each, little-endian like the arrays. So the length of a
+    message does not depend on the values in it.
     """
     body = b"".join(_body(message))
     return b"".join([_MAGIC, _CHECKSUM.pack(zlib.crc32(body)), body])
 
 
 def decode(data: bytes) -> Message:
-    """The message; whatever is not one is refused with :class:`MessageError`, and runs no code."""
+    """Decode a message. Anything else raises :class:`MessageError`; decoding never runs code from the bytes."""
     try:
         header, at = _read_header(data)
         if _CHECKSUM.unpack_from(data, len(_MAGIC)) != (zlib.crc32(memoryview(data)[_START:]),):
-            raise MessageError("a message is truncated or damaged")
+            raise MessageError("the message is truncated or damaged")
         kind = _KINDS[header["kind"]]
         content: dict[str, Any] = {field.name: {} for field in fields(kind) if str(field.type).startswith("dict")}
         content |= header["texts"]
@@ -229,49 +229,51 @@ def decode(data: bytes) -> Message:
             at += _NUMBER_SIZE
         for name, dtype, size in header["arrays"]:
             if dtype not in _LITTLE or not _is_whole(size) or size < 0:
-                raise MessageError(f"a message must not hold {size} numbers of {dtype}")
+                raise MessageError(f"the message declares an invalid array: {size} numbers of type {dtype}")
             array = np.frombuffer(data, _LITTLE[dtype], size, at)
             content[name] = array.astype(dtype)
             at += array.nbytes
         if at != len(data):
-            raise MessageError("a message is longer or shorter than it says")
+            raise MessageError("the length of the message is not the one that its header declares")
         return _build(kind, content)
     except _UNREADABLE as error:
-        raise MessageError(f"a message cannot be understood: {error}") from error
+        raise MessageError(f"the message cannot be decoded: {error}") from error
 
 
 _UNREADABLE = (struct.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 def _read_header(data: bytes) -> tuple[Any, int]:
-    """The header, and where the numbers begin."""
+    """The header, and the offset of the numbers."""
     if not data.startswith(_MAGIC):
-        raise MessageError("this is no message of minmin")
+        raise MessageError("these bytes are not a minmin message")
     (length,) = _LENGTH.unpack_from(data, _START)
     start = _START + _LENGTH.size
     return json.loads(data[start : start + length]), start + length
 
 
 def _read_label(data: bytes) -> Label:
-    """The label, without looking at the rest: every message's first number is its round."""
+    """Read the label alone. The first number of every message is its round."""
     try:
         header, at = _read_header(data)
         kind, run = header["kind"], header["texts"]["run"]
         if kind not in _KINDS or not isinstance(run, str) or header["numbers"][0] != ["round", None, "q"]:
-            raise MessageError("a message has no label")
+            raise MessageError("the message does not name its kind, run and round")
         return Label(kind, run, *_NUMBERS["q"].unpack_from(data, at))
     except (*_UNREADABLE, IndexError) as error:
-        raise MessageError(f"a message cannot be understood: {error}") from error
+        raise MessageError(f"the message cannot be decoded: {error}") from error
 
 
 def _build(kind: type[Message], content: dict[str, Any]) -> Message:
-    """The record, where every field is there and has the type that the record states."""
+    """Build the record, after checking that every field is there and has the declared type."""
     if content.get("constants") is not None:
         content["constants"] = Constants(**content["constants"])
-    stated = {field.name: str(field.type) for field in fields(kind)}
-    wrong = [name for name in stated if name not in content or not _FITS[stated[name]](content[name])]
-    if wrong or len(content) > len(stated):
-        raise MessageError(f"a message of kind {kind.kind} has other fields, or of other types: {', '.join(wrong)}")
+    declared = {field.name: str(field.type) for field in fields(kind)}
+    wrong = [name for name in declared if name not in content or not _HAS_TYPE[declared[name]](content[name])]
+    if wrong:
+        raise MessageError(f"fields of a message of kind {kind.kind} are missing or mistyped: {', '.join(wrong)}")
+    if unknown := [str(name) for name in content if name not in declared]:
+        raise MessageError(f"a message of kind {kind.kind} has unknown fields: {', '.join(unknown)}")
     return kind(**content)
 
 
@@ -283,7 +285,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) or _is_whole(value)
 
 
-_FITS: dict[str, Callable[[Any], bool]] = {
+_HAS_TYPE: dict[str, Callable[[Any], bool]] = {
     "str": lambda value: isinstance(value, str),
     "bool": lambda value: isinstance(value, bool),
     "int": _is_whole,
@@ -295,11 +297,11 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "Constants | None": lambda value: value is None or isinstance(value, Constants),
     "np.ndarray[Any, Any]": lambda value: isinstance(value, np.ndarray),
 }
-"""Whether a value is of a type, by the type's name in a record."""
+"""By the name of a type in a record: whether a value has that type."""
 
 
 def _body(message: Message) -> list[Any]:
-    """What follows the checksum, in pieces: the header's length, the header, the numbers, and each array's bytes."""
+    """What follows the checksum, in pieces: the length of the header, the header, the numbers, and each array."""
     texts: list[tuple[str, Any]] = []
     names: list[tuple[str, str | None, str]] = []
     numbers: list[float] = []
@@ -332,6 +334,6 @@ def _encode_header(
     numbers: tuple[tuple[str, str | None, str], ...],
     arrays: tuple[tuple[str, str, int], ...],
 ) -> tuple[bytes, str]:
-    """A header's bytes and the numbers' codes: the same for all clients' replies of a run."""
+    """The bytes of a header and the struct codes of its numbers; cached, since all replies of a run share them."""
     header = {"kind": kind, "texts": dict(texts), "numbers": numbers, "arrays": arrays}
     return _JSON.encode(header).encode(), "<" + "".join(code for *_, code in numbers)

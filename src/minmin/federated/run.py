@@ -1,4 +1,4 @@
-"""run(): minimize() over clients that keep their y_i."""
+"""run(): minimize() over clients, each of which keeps its y_i."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
 from minmin.federated.engine_factory import open_engine
 from minmin.federated.engines import Engine
+from minmin.federated.keywords import OF_RUN
 from minmin.federated.metrics import FederationMetrics
 from minmin.federated.problem import Federation
 from minmin.federated.protocol import Description
-from minmin.federated.session import Policy, Session
+from minmin.federated.session import DEFAULT_TIMEOUT, Policy, Session
 from minmin.loop.checkpoint import fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
@@ -31,12 +32,12 @@ from minmin.result import Record, Result
 _BASELINES: dict[str, type[LocalMethod]] = {
     kind.name: kind for kind in (FederatedReconstruction, FedAvg, Scaffold, ProxSkip)
 }
-_OURS = ("reduced-lbfgs", "bam")
+_FROM_MINIMIZE = ("reduced-lbfgs", "bam")
 
 
 def names() -> list[str]:
     """The names that ``run(method=...)`` takes."""
-    return [*_OURS, *_BASELINES]
+    return [*_FROM_MINIMIZE, *_BASELINES]
 
 
 def run(
@@ -48,7 +49,7 @@ def run(
     tol: float = 1e-6,
     rounds: int | None = 1000,
     max_seconds: float | None = None,
-    timeout: float | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
     retries: int = 3,
     values: bool = True,
     callback: Callable[[Record], Any] | None = None,
@@ -57,53 +58,53 @@ def run(
     evaluate_every: int = 0,
     **options: Any,
 ) -> Result:
-    """Minimise Σ w_i f_i(x, y_i) over clients that share x and keep y_i to themselves.
+    """Minimise Σ w_i f_i(x, y_i) over clients that share x and keep y_i private.
 
-    Section 5 of the paper: in a round the server sends x, every client moves its own y_i and sends ∇ₓf_i back, so
-    rounds are calls of ∇ₓ. The code is that of :func:`minmin.minimize` on a :class:`minmin.Sum`, in two places, and x
-    is bit-identical.
+    This is the federated application in Section 5 of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439. In a round the
+    server sends x, and every client moves its y_i and sends ∇ₓf_i back. So one round is one call of ∇ₓ. The methods are
+    those of :func:`minmin.minimize` on a :class:`minmin.Sum`, and the result x is bit-identical to theirs.
 
     Parameters
     ----------
     clients : sequence of Client, or int
-        How many there are, where they are elsewhere and ``engine`` reaches them.
+        The clients; or only their number, if ``engine`` is an object that reaches clients elsewhere.
     method : {"reduced-lbfgs", "bam", "fedrecon", "fedavg", "scaffold", "proxskip"} or Method
         A name, or an object that moves y by tasks, such as ``minmin.methods.Bam(inner="newton")``. The first two are
-        those of :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` is for clients that keep nothing. The
-        others, to compare with, are in :mod:`minmin.federated.baselines`.
+        those of :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` is for clients that keep no state. The
+        others are methods to compare with, from :mod:`minmin.federated.baselines`.
     engine : {"local", "processes", "flower"} or Engine
-        How messages travel: by function calls, as bytes to one process per client, or by Flower's simulation;
-        or an engine of your own.
+        How messages are carried: by function calls, as bytes to one process per client, or by Flower's simulation; or
+        your own engine.
     x0 : array, optional
-        The start, zero where not given; the clients have their own y0.
+        The starting point of x; zero by default. Each client has its own y0.
     tol : float
         Stop as ``converged`` when f - f* <= tol is proved.
     rounds : int, optional
-        The most rounds; the run then ends as ``budget``.
+        The largest number of rounds; the run then ends with the status ``budget``.
     max_seconds : float, optional
     timeout : float, optional
-        Seconds that a client has for one answer; without limit where not given.
+        How many seconds a client has for one reply before it is asked again; 600 by default, None for no limit.
     retries : int
-        How often a client that does not answer, or not well, is asked again. After that the run is given up, as
-        ``interrupted``, with what it has reached.
+        How often a client is asked again if it sends no valid reply. After that the run ends with the status
+        ``interrupted`` and returns what it has reached.
     values : bool
-        Show f in the history, which for "bam" takes a further message after every round. The final f is always asked
-        for.
+        Record f in the history. For "bam" this takes one more message after every round. The final f is always
+        computed.
     callback, progress
-        As for :func:`minmin.minimize`; the record's y is empty.
+        As for :func:`minmin.minimize`; the y of a record is empty.
     checkpoint : path, optional
-        The server's file, written after every round; a later run with the same clients resumes from it.
+        A file of the server, written after every round; a later run with the same clients resumes from it.
     evaluate_every : int
-        Ask for the clients' metrics at the start and every so many rounds; never where 0. The history then has one
-        column per metric, with one number per client: the newest, NaN where a client has none.
+        Ask for the clients' metrics at the start and then after each ``evaluate_every`` rounds; never if 0. The history
+        then has one column per metric, with one number per client: the newest, or NaN if there is none.
     **options
-        Go to the method.
+        Options of the method.
 
     Returns
     -------
     Result
-        ``r.y`` is None, since it stays with the clients; ``r.calls["grad_x"]`` is the number of rounds; the history has
-        the columns ``bytes_up``, ``bytes_down`` and ``client_seconds`` as well, all cumulative.
+        ``r.y`` is None, since y stays with the clients. ``r.calls["grad_x"]`` is the number of rounds. The history also
+        has the columns ``bytes_up``, ``bytes_down`` and ``client_seconds``, all cumulative.
     """
     clock = Clock()
     if not isinstance(method, Method) and method not in names():
@@ -111,8 +112,8 @@ def run(
     criteria = StoppingCriteria(tol, max_grad_x=rounds, max_seconds=max_seconds)
     policy = Policy(timeout, retries)
     every = as_count(evaluate_every, "evaluate_every")
-    with open_engine(clients, engine) as (reached, count):
-        session = Session(reached, count, policy, run=secrets.token_hex(8))
+    with open_engine(clients, engine) as (opened, count):
+        session = Session(opened, count, policy, run=secrets.token_hex(8))
         descriptions = session.describe()
         metrics = FederationMetrics(session, descriptions, every)
         federation = Federation(session, descriptions, values=values)
@@ -140,17 +141,17 @@ def run(
 def _build_method(
     name: str | Method, federation: Federation, descriptions: Sequence[Description], options: dict[str, Any]
 ) -> Method:
-    if isinstance(name, Method) or name in _OURS:
-        method, _ = build(name, federation, options, None)
-        method.outer_block(federation).orient(federation)  # refuses y as the outer block
+    if isinstance(name, Method) or name in _FROM_MINIMIZE:
+        method, _ = build(name, federation, options, None, OF_RUN)
+        method.outer_block(federation).orient(federation)  # raises if y is the outer block
         method.check(federation)
         return method
     kind = _BASELINES[name]
-    known = [field.name for field in fields(kind) if field.name not in ("L_x", "L_y")]
+    allowed = [field.name for field in fields(kind) if field.name not in ("L_x", "L_y")]
     for option in options:
-        if option not in known:
-            raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, known)}")
-    constants = [found for description in descriptions if (found := description.constants) is not None]
+        if option not in allowed:
+            raise InputError(f"method {name!r} has no option {option!r}: {OF_RUN.explain(option, allowed)}")
+    constants = [description.constants for description in descriptions if description.constants is not None]
     if len(constants) < len(descriptions):
         raise UnsupportedError(f"method {name!r} needs the constants of every client's problem")
     baseline = kind(L_x=max(c.L_x for c in constants), L_y=max(c.L_y for c in constants), **options)
@@ -159,12 +160,12 @@ def _build_method(
 
 
 def _complete_result(federation: Federation, result: Result) -> Result:
-    """The result without y, with the final f, and, where a step was cut off, with a bound for the current y_i."""
+    """The result without y and with the final f; with a new bound, for the current y_i, if a step was interrupted."""
     try:
         cut = not result.success or not federation.session.has_worked
         final = federation.ask(result.x, gradient=cut)
         bound = federation.bound(final) if cut else result.bound
-        if bound.is_proved and not result.certified:  # what was recorded last was known less well
+        if bound.is_proved and not result.certified:  # no stronger than the bound that the run itself had
             bound = bound._replace(basis="estimate")
         return replace(result, y=None, fun=final.value, bound=bound)
     except RunEnded:

@@ -1,20 +1,17 @@
-"""Where a client keeps its y_i and its last reply, so that nothing is lost and nothing is done twice."""
+"""Where a client keeps its y_i and its last reply, so that no round is lost or done twice."""
 
 from __future__ import annotations
 
-import contextlib
 import re
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.errors import CheckpointError, InputError
 from minmin.federated.protocol import Envelope
 from minmin.federated.tasks import memory_types
-from minmin.files import is_draft, write_atomically
+from minmin.files import is_draft, lock, write_atomically
 from minmin.loop.codec import decode, encode, seal, unseal
 
 _RUN_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
@@ -22,8 +19,8 @@ _MAGIC = "minmin client state"
 _FORMAT = 2
 
 
-class Kept(NamedTuple):
-    """A client's state after a round: its y_i, what its task remembers, the request's digest, and the reply."""
+class ClientState(NamedTuple):
+    """A client's state after a round: its y_i, the memory of its task, the digest of the request, and the reply."""
 
     round: int
     y: Any
@@ -33,33 +30,33 @@ class Kept(NamedTuple):
 
 
 class StateStore(ABC):
-    """Keeps one :class:`Kept` per run."""
+    """Keeps one :class:`ClientState` per run."""
 
     @abstractmethod
-    def load(self, run: str, prototype: Array) -> Kept | None:
-        """What is kept of a run, in the library and dtype of ``prototype``; None before its first round."""
+    def load(self, run: str, prototype: Array) -> ClientState | None:
+        """The state of a run, its arrays in the library and dtype of ``prototype``; None before the first round."""
 
     @abstractmethod
-    def save(self, run: str, kept: Kept) -> None:
-        """Keep this, durably, before the reply leaves."""
+    def save(self, run: str, state: ClientState) -> None:
+        """Store the state durably. The reply is sent only after this returns."""
 
     @abstractmethod
     def newest(self) -> str | None:
-        """The run that was saved last."""
+        """The name of the run that was saved last."""
 
 
 class MemoryStore(StateStore):
-    """In memory: gone with the process."""
+    """Keeps states in memory; they are lost when the process ends."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Kept] = {}
+        self._states: dict[str, ClientState] = {}
         self._newest: str | None = None
 
-    def load(self, run: str, prototype: Array) -> Kept | None:
-        return self._kept.get(run)
+    def load(self, run: str, prototype: Array) -> ClientState | None:
+        return self._states.get(run)
 
-    def save(self, run: str, kept: Kept) -> None:
-        self._kept[run] = kept
+    def save(self, run: str, state: ClientState) -> None:
+        self._states[run] = state
         self._newest = run
 
     def newest(self) -> str | None:
@@ -67,47 +64,48 @@ class MemoryStore(StateStore):
 
 
 class FolderStore(StateStore):
-    """One file per run in a folder of this client's own, written atomically: it survives a killed process.
+    """One file per run in a folder that only this client uses. Files are written atomically: a kill loses nothing.
 
-    A process that was thought to be dead and is only late can do no harm: rounds never go back.
+    A process that was given up but is still running can do no harm: a file never goes back to an earlier round.
 
     Parameters
     ----------
     folder : path
-        Created where it is missing.
+        Created if it does not exist.
     """
 
     def __init__(self, folder: Any):
         self.folder = Path(folder)
+        self._lock = self.folder / ".lock"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with self._lock():
+            with lock(self._lock):
                 for draft in filter(is_draft, self.folder.iterdir()):
                     draft.unlink()
         except OSError as error:
             raise InputError(f"cannot use the folder {self.folder} for a client's state: {error.strerror}") from error
 
-    def load(self, run: str, prototype: Array | None) -> Kept | None:
+    def load(self, run: str, prototype: Array | None) -> ClientState | None:
         path = self._path(run)
         if not path.exists():
             return None
         payload = unseal(_MAGIC, _FORMAT, path.read_bytes(), path)
         try:
             round_, y, memory, request, reply = decode(payload, memory_types(), prototype)
-            return Kept(round_, y, memory, request, Envelope.from_bytes(reply))
+            return ClientState(round_, y, memory, request, Envelope.from_bytes(reply))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(
-                f"the client state {path} holds something that is not known here, such as the memory of a task that "
-                "is not registered; it was left as it is"
+                f"the client state {path} cannot be read, perhaps because it is of a task whose module is not "
+                "imported; it was left as it is"
             ) from error
 
-    def save(self, run: str, kept: Kept) -> None:
+    def save(self, run: str, state: ClientState) -> None:
         path = self._path(run)
-        payload = encode((*kept[:4], kept.reply.data), {})
-        with self._lock():
-            there = self.load(run, None)
-            if there is not None and there.round >= kept.round:
-                raise CheckpointError(f"the client state {path} has seen round {there.round} meanwhile")
+        payload = encode((*state[:4], state.reply.data), {})
+        with lock(self._lock):
+            stored = self.load(run, None)
+            if stored is not None and stored.round >= state.round:
+                raise CheckpointError(f"another process has saved round {stored.round} to the client state {path}")
             write_atomically(path, seal(_MAGIC, _FORMAT, payload))
 
     def newest(self) -> str | None:
@@ -116,23 +114,5 @@ class FolderStore(StateStore):
 
     def _path(self, run: str) -> Path:
         if not _RUN_NAME.fullmatch(run):
-            raise InputError(f"a run's name has letters, digits, - and _ only, not {run[:40]!r}")
+            raise InputError(f"the name of a run must be 1 to 64 letters, digits, - or _, got {run[:40]!r}")
         return self.folder / f"{run}.state"
-
-    @contextlib.contextmanager
-    def _lock(self) -> Iterator[None]:
-        with (self.folder / ".lock").open("ab") as file:
-            _lock_file(file)
-            yield
-
-
-def _lock_file(file: IO[bytes]) -> None:
-    """Wait until this process alone has the file; closing it lets go."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX)

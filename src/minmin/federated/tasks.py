@@ -1,4 +1,4 @@
-"""What a client does in a round: tasks, which messages ask for by name."""
+"""Tasks: what a client does in a round. Messages name the task to run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from minmin.methods.inner.partial_minimum import LowerY
 
 
 class Outcome(NamedTuple):
-    """What a task leaves: its memory for the next round, f_i at x and the new y_i, and the vector to send.
+    """The result of a task: its memory for the next round, f_i at x and the new y_i, and the vector to send.
 
-    The evaluation gives the reply's scalars. For a method that follows gradients the vector is its ∇ₓf_i.
+    The scalars of the reply come from the evaluation. For a gradient method the vector is ``evaluation.grad_x``.
     """
 
     memory: Any
@@ -28,10 +28,10 @@ class Outcome(NamedTuple):
 
 
 class ClientTask(YTask):
-    """A task that needs a client's whole problem, and may send something else than ∇ₓf_i.
+    """A task that needs the client's whole problem, and may send another vector than ∇ₓf_i.
 
-    Subclasses are frozen dataclasses of numbers and strings with a ``name``, by which messages ask for them. Import
-    their module where the server is and where the clients are.
+    Subclasses are frozen dataclasses of numbers and strings, with a ``name`` that messages use. Import their module on
+    the server and at the clients.
     """
 
     @abstractmethod
@@ -39,38 +39,38 @@ class ClientTask(YTask):
         """Do the work of one round."""
 
     def run(self, part: Slice, memory: Any) -> tuple[Any, Evaluation]:
-        raise TypeError(f"{type(self).__name__} needs the whole problem of a client")
+        raise TypeError(f"{type(self).__name__} needs the whole problem of a client; call run_at_client()")
 
 
 CORE_TASKS = (YHalf, LowerY)
-"""The tasks of our own methods: importing them makes them known to clients."""
+"""The tasks of reduced-lbfgs and bam. Importing them registers them, so that clients can run them."""
 
 
 def memory_types() -> tuple[type, ...]:
-    """What the memories of all known tasks are made of."""
+    """The types that the memories of all registered tasks consist of."""
     return tuple(dict.fromkeys(kind for task in YTask.named.values() for kind in task.memory_types))
 
 
 def describe_task(task: YTask) -> tuple[str, str]:
-    """A task's name and its settings as JSON, as they travel."""
+    """The name of a task, and its settings as JSON, for a message."""
     if YTask.named.get(task.name) is not type(task):
-        raise InputError(f"{type(task).__name__} is not the task called {task.name!r}; give it a name of its own")
+        raise InputError(f"{task.name!r} is the name of another task; give {type(task).__name__} a different one")
     return task.name, json.dumps(asdict(task), sort_keys=True)  # type: ignore[call-overload]
 
 
 @lru_cache(maxsize=16)
 def build_task(kind: type[YTask], settings: str) -> YTask:
-    """The task; TypeError or ValueError where the settings are not its own."""
+    """Build a task from its settings; TypeError or ValueError if they do not fit."""
     given = json.loads(settings)
     if not isinstance(given, dict) or set(given) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
-        raise ValueError(f"{kind.name} has other settings")
+        raise ValueError(f"these are not the settings of the task {kind.name!r}")
     if given.get("constants") is not None:
         given["constants"] = Constants(**given["constants"])
     return kind(**given)
 
 
 def run_task(task: YTask, problem: Problem, x: Array, memory: Any) -> Outcome:
-    """Run a task at a client; one of the core's methods sends ∇ₓf_i."""
+    """Run a task at a client. A task that is not a ClientTask sends ∇ₓf_i."""
     if isinstance(task, ClientTask):
         return task.run_at_client(problem, x, memory)
     memory, evaluation = task.run(problem.fix(x), memory)
@@ -78,5 +78,5 @@ def run_task(task: YTask, problem: Problem, x: Array, memory: Any) -> Outcome:
 
 
 def public_part(memory: Any) -> dict[str, float]:
-    """The numbers in a memory: all that may be sent of it. Arrays, and whatever holds some, stay."""
+    """The scalars in a memory, which may be sent. Everything else in it, such as arrays, stays at the client."""
     return {name: value for name, value in memory._asdict().items() if isinstance(value, int | float)}

@@ -1,1 +1,1 @@
-"""One run of one method: the loop, when it stops, what it records, and its checkpoint."""
+"""One run of one method: the loop, when it stops, what it records, and checkpoints."""

@@ -8,20 +8,21 @@ from contextlib import contextmanager
 
 
 class Clock:
-    """A stopwatch that can be stopped while a run is only observed."""
+    """A stopwatch that can be paused while a run is only observed."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()
 
     def advance(self, seconds: float) -> None:
-        """Add time that was spent before this stopwatch was started."""
+        """Add time that an earlier run has spent."""
         self._start -= seconds
 
     def elapsed(self) -> float:
         return time.perf_counter() - self._start
 
     @contextmanager
-    def stopped(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
+        """Do not count the time inside a ``with`` block."""
         before = time.perf_counter()
         try:
             yield

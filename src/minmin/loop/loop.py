@@ -1,4 +1,4 @@
-"""The loop: steps of one method on one problem until something ends it."""
+"""The loop: runs one method on one problem until a stopping rule, an error or the user ends it."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from minmin.methods.base import Candidate, Method
 from minmin.result import Result
 
 _SAME_VALUE = 1e-6
-"""Values of one function at one point agree to this, whatever the library: single precision gives seven digits."""
+"""Two values of the same f at the same point agree to this, whatever the library: single precision has seven digits."""
 
 
 class Best(NamedTuple):
-    """The candidate with the lowest bound, and the step that it came from."""
+    """The candidate with the lowest bound, and the number of its step."""
 
     candidate: Candidate
     step: int
 
 
 class Snapshot(NamedTuple):
-    """A run between two iterations: all that a checkpoint keeps.
+    """A run between two iterations: everything that a checkpoint holds.
 
     Attributes
     ----------
     state : NamedTuple
-        The method's.
+        The state of the method.
     best : Best
     steps : int
     progress : Progressing
     known_range : pair of float
-        The lower bound on f that was proved, and the lowest value seen.
+        The highest proved lower bound on f, and the lowest value seen.
     counts : tuple of pairs
-        What was computed, by kind.
+        How often each kind of quantity was computed.
     values : int
         How many values were computed for the history alone.
     recorded_step : int
-        The step that was recorded last; -1 where none was.
+        The step that was recorded last; -1 if none was.
     rows : tuple of tuples
         The history.
     seconds : float
@@ -68,7 +68,7 @@ class Snapshot(NamedTuple):
 
 
 SNAPSHOT_TYPES = (Snapshot, Best, Progressing, Candidate, Bound)
-"""What every checkpoint holds, beside the types of the method's state."""
+"""The NamedTuples in every checkpoint, besides those of the method's state."""
 
 
 class Loop:
@@ -77,9 +77,9 @@ class Loop:
     Parameters
     ----------
     problem : Problem
-        The user's, in the user's order of the blocks.
+        With the blocks in the user's order.
     method : Method
-        Checked against the problem.
+        Already checked against the problem.
     outer : Outer
         The block that the method calls x.
     start : pair of vectors
@@ -91,7 +91,7 @@ class Loop:
         See :class:`Recorder`.
     file : Checkpoint, optional
     why : str
-        Why this method was taken, for the message.
+        Why this method was chosen, for the message.
     """
 
     def __init__(
@@ -126,24 +126,24 @@ class Loop:
 
     def run(self) -> Result:
         """Run from the start, or resume from the checkpoint."""
-        # What overflows is reported by name, and what underflows is zero, so NumPy need not warn of it.
+        # Overflow is reported by our own errors, and underflow is harmless, so NumPy's warnings are not needed.
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             try:
                 end = self._iterate_and_save()
                 try:
-                    return self._result(end)
-                except RunEnded:  # whoever ended the run cannot be asked any more either
+                    return self._choose_result(end)
+                except RunEnded:  # the clients that ended the run cannot compute f either
                     last = self._recorder.last
                     return self._make_result(
                         last or self._recorder.record_without_value(self._candidate, self._steps), end
                     )
             except MinMinError as error:
                 if self._recorder.last is not None:
-                    error.result = self._last_finite_result(self._recorder.last, End("interrupted", str(error)))
+                    error.result = self._recover_result(self._recorder.last, End("interrupted", str(error)))
                 raise
 
     def _iterate_and_save(self) -> End:
-        """However the iterations end, what they reached is in the checkpoint then."""
+        """Iterate, and write the checkpoint however the iterations end."""
         try:
             return self._iterate()
         finally:
@@ -158,10 +158,10 @@ class Loop:
                 self._steps += 1
                 self._candidate = state.candidate
                 self._recorder.measure(self._candidate)
-                end = self._after_step()
-                self._keep(state)
+                end = self._check_after_step()
+                self._take_snapshot(state)
         except RunEnded as ended:
-            with contextlib.suppress(RunEnded):  # this is the last moment to measure
+            with contextlib.suppress(RunEnded):  # this is the last chance to measure
                 self._recorder.measure(self._candidate)
             return ended.end
         except KeyboardInterrupt:
@@ -169,37 +169,38 @@ class Loop:
         return end
 
     def _begin(self) -> tuple[Any, End | None]:
-        """The first state, or the one that a checkpoint holds."""
+        """The first state, or the state in the checkpoint."""
         state = self._method.init(self._problem, self._candidate.x, self._candidate.y)
         types = (*self._method.state_types, *SNAPSHOT_TYPES)
-        kept = None if self._file is None else self._file.read(types, first_array(self._candidate.x))
-        if kept is None:
-            with contextlib.suppress(RunEnded):  # the first step asks the same clients, and ends for the same reason
+        snapshot = None if self._file is None else self._file.read(types, first_array(self._candidate.x))
+        if snapshot is None:
+            with contextlib.suppress(RunEnded):  # the first step asks the same clients and fails in the same way
                 self._recorder.measure(self._candidate)
             end = self._observe()
-            self._keep(state)
+            self._take_snapshot(state)
             return state, end
-        self._restore(kept)
+        self._restore(snapshot)
         record = self._recorder.record(self._candidate, self._steps)
-        last = self._recorder.last if kept.recorded_step == self._steps else None
-        self._recorder.restore(kept.rows, kept.values, kept.known_range, last)
-        return kept.state, self._rules.converged(self._candidate.bound) or self._rules.reached(record.value)
+        last = self._recorder.last if snapshot.recorded_step == self._steps else None
+        self._recorder.restore(snapshot.rows, snapshot.values, snapshot.known_range, last)
+        return snapshot.state, self._rules.check_tol(self._candidate.bound) or self._rules.check_target(record.value)
 
-    def _restore(self, kept: Snapshot) -> None:
-        """Callables have no fingerprint, but f at the start tells most of them apart."""
-        now, then = self._recorder.record(self._candidate, 0).value, kept.rows[0][2]
+    def _restore(self, snapshot: Snapshot) -> None:
+        """Restore a snapshot. Callables have no fingerprint, so f at the start is compared instead."""
+        now, then = self._recorder.record(self._candidate, 0).value, snapshot.rows[0][2]
         if not math.isnan(now) and not math.isclose(now, then, rel_tol=_SAME_VALUE):
             raise CheckpointError(
-                f"the checkpoint belongs to another problem: f at the start was {then:.10g} and is {now:.10g}"
+                f"the checkpoint belongs to another problem: f at the start was {then:.10g} and is {now:.10g}; "
+                "give another path, or remove the file to start again"
             )
-        self._snapshot = kept
-        self._candidate, self._best, self._steps = kept.state.candidate, kept.best, kept.steps
-        self._rules.progress = kept.progress
-        self._tally.counts = dict(kept.counts)
-        self._clock.advance(kept.seconds)
+        self._snapshot = snapshot
+        self._candidate, self._best, self._steps = snapshot.state.candidate, snapshot.best, snapshot.steps
+        self._rules.progress = snapshot.progress
+        self._tally.counts = dict(snapshot.counts)
+        self._clock.advance(snapshot.seconds)
 
-    def _keep(self, state: Any) -> None:
-        """Take a snapshot between two iterations, and write it if that is due."""
+    def _take_snapshot(self, state: Any) -> None:
+        """Take a snapshot between two iterations, and write it if a write is due."""
         if self._file is None:
             return
         recorder = self._recorder
@@ -215,36 +216,46 @@ class Loop:
             rows=recorder.history.rows(),
             seconds=self._clock.elapsed(),
         )
-        with self._clock.stopped():
+        with self._clock.pause():
             self._file.write_when_due(self._snapshot)
 
-    def _after_step(self) -> End | None:
+    def _check_after_step(self) -> End | None:
         candidate = self._candidate
         if candidate.bound.value <= self._best.candidate.bound.value:
             self._best = Best(candidate, self._steps)
         at_floor = self._rules.is_at_rounding_level(candidate.bound)
         observes = self._observes_always or self._recorder.is_due(self._steps) or at_floor
-        asked = self._observe() if observes else None
-        converged = self._rules.converged(candidate.bound)
+        requested = self._observe() if observes else None
+        converged = self._rules.check_tol(candidate.bound)
         if converged is not None:
-            return converged
+            return self._find_refutation() or converged
         falls = at_floor and self._rules.still_falls(candidate, self._last_value())
         if falls:
             self._best = Best(candidate, self._steps)
         best = self._best.candidate.bound
-        return asked or self._rules.stalled(self._steps, candidate, best, hidden=at_floor and not falls)
+        return requested or self._rules.check_progress(self._steps, candidate, best, hidden=at_floor and not falls)
+
+    def _find_refutation(self) -> End | None:
+        """The end of a run whose estimated bound an earlier value of f refutes."""
+        if self._candidate.bound.basis != "estimate":
+            return None
+        last = self._recorder.last
+        if last is None or last.step != self._steps:
+            self._recorder.record(self._candidate, self._steps)
+        reason = self._recorder.refute_estimate()
+        return None if reason is None else End("stalled", reason)
 
     def _last_value(self) -> float:
         return math.nan if self._recorder.last is None else self._recorder.last.record.value
 
     def _observe(self) -> End | None:
-        """Record the candidate, and hear what whoever sees it says."""
+        """Record the candidate and show it to the callback; the end of the run, if one of them asks for it."""
         record = self._recorder.record(self._candidate, self._steps)
-        asked = self._recorder.show(record, self._steps)
-        return self._rules.reached(record.value) or asked
+        requested = self._recorder.show(record, self._steps)
+        return self._rules.check_target(record.value) or requested
 
-    def _result(self, end: End) -> Result:
-        """A converged run hands back its newest candidate, any other the one with the lowest bound."""
+    def _choose_result(self, end: End) -> Result:
+        """A converged run returns its newest candidate, any other run the one with the lowest bound."""
         newest = end.status == "converged" or self._newest_only
         chosen = Best(self._candidate, self._steps) if newest else self._best
         last = self._recorder.last
@@ -254,10 +265,10 @@ class Loop:
         assert last is not None
         return self._make_result(last, end)
 
-    def _last_finite_result(self, last: Recorded, end: End) -> Result:
-        """The best candidate of a run that failed, or the last one recorded where not even that has a value."""
+    def _recover_result(self, last: Recorded, end: End) -> Result:
+        """The best candidate of a run that failed, or the last one recorded if f cannot be computed there."""
         try:
-            return self._result(end)
+            return self._choose_result(end)
         except MinMinError:
             return self._make_result(last, end)
 

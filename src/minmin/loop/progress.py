@@ -1,4 +1,4 @@
-"""One line on the terminal that says how far a run is."""
+"""The line on the terminal that shows how far a run is."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 from minmin.result import Record
 
 _LIVE_SECONDS, _LOG_SECONDS = 0.2, 10.0
-"""Between two lines: as often as one can read on a terminal; seldom enough for a log file."""
+"""The time between two lines: as fast as one can read on a terminal, and slow enough for a log file."""
 
 
 class Progress:
-    """Rewrites a line on a terminal five times a second; elsewhere prints one every ten seconds."""
+    """Rewrites a line on a terminal five times per second; elsewhere prints one every ten seconds."""
 
     def __init__(self, method: str):
         self._method = method

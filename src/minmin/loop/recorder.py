@@ -1,4 +1,4 @@
-"""What is recorded of a run: values through an uncounted problem, the history, and whoever wants to see it."""
+"""Records a run: values of f that count as monitoring, the history, the callback and the progress line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minmin.core.counting import Tally
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, copy_vector, norm, square
-from minmin.errors import ConstantsError, NonFiniteError, UserCodeError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, NonFiniteError, UserCodeError
 from minmin.loop.clock import Clock
 from minmin.loop.progress import Progress
 from minmin.loop.stopping import End
@@ -20,25 +20,25 @@ from minmin.methods.base import Candidate
 from minmin.result import History, Record
 
 _VALUE_PRECISION = 1e-5
-"""Values of f may come from single precision, whatever the dtype of x and y. There they were off by 9e-8 of |f| + L|z|²
-at most, on logistic regressions of up to 10⁵ rows; this is a hundred times that."""
-_PART = 100
-"""The history has a row for every step up to twice this, and later one whenever there are 1/100 more steps: values of a
-large GLM cost half of what a step does."""
+"""Values of f may be computed in single precision, whatever the dtype of x and y. Then they were off by at most 9e-8 of
+|f| + L|z|², on logistic regressions of up to 10⁵ rows; this is a hundred times that."""
+_STEPS_PER_PERCENT = 100
+"""The history has a row for every step up to twice this, and later one row for every 1/100 more steps: computing f of a
+large GLM costs half as much as a step."""
 
 
 class ExtraMetrics(Protocol):
-    """Further columns of the history: numbers, or tuples of them, by name."""
+    """Further columns of the history: numbers or tuples of numbers, by name."""
 
     def update(self, x: Vector) -> None:
-        """Measure at x, if that is due; it may take messages, and end the run."""
+        """Measure at x if a measurement is due. It may send messages, and may end the run."""
 
     def read(self) -> Mapping[str, Any]:
         """The newest numbers, always under the same names."""
 
 
 class Recorded(NamedTuple):
-    """A candidate, the step that it came from, and what was recorded of it."""
+    """A candidate, the number of its step, and its record."""
 
     step: int
     candidate: Candidate
@@ -46,19 +46,19 @@ class Recorded(NamedTuple):
 
 
 class Recorder:
-    """Records candidates in the user's order of the blocks, with the clock stopped.
+    """Records candidates with the blocks in the user's order, while the clock is paused.
 
     Parameters
     ----------
     problem : Problem
-        The user's.
+        With the blocks in the user's order.
     outer : Outer
         The block that the method calls x.
     clock : Clock
     tally : Tally
-        What the method has computed.
+        Counts what the method computes.
     callback, progress
-        Whoever wants to see records.
+        Both see the records.
     extra_metrics : ExtraMetrics, optional
     """
 
@@ -87,58 +87,60 @@ class Recorder:
 
     @property
     def values_computed(self) -> int:
-        """How many values were computed for the records alone."""
+        """The number of values of f computed only for records."""
         return self._monitor["value"]
 
     def restore(
         self, rows: tuple[tuple[Any, ...], ...], values: int, known_range: tuple[float, float], last: Recorded | None
     ) -> None:
-        """Continue where an earlier recorder has stopped."""
+        """Continue after the records of a checkpoint."""
         self.history.restore(rows)
         self._monitor.counts["value"] = values
         self.lower_bound, self.lowest_value = known_range
         self.last = last
 
     def is_due(self, step: int) -> bool:
-        """Whether a step belongs into the history: the first 200 do, then about one in every 1 % more."""
-        return step <= _PART or step % (step // _PART) == 0
+        """Whether a step belongs in the history: the first 200 do, then about one for every 1 % more steps."""
+        return step <= _STEPS_PER_PERCENT or step % (step // _STEPS_PER_PERCENT) == 0
 
     def measure(self, candidate: Candidate) -> None:
-        """Bring the extra metrics up to date."""
+        """Update the extra metrics."""
         if self._extra is not None:
-            with self._clock.stopped():
+            with self._clock.pause():
                 self._extra.update(self._outer.pair(candidate.x, candidate.y)[0])
 
     def _read_extra(self) -> Mapping[str, Any]:
         return {} if self._extra is None else self._extra.read()
 
     def is_watched(self) -> bool:
+        """Whether a callback or a progress line needs every record."""
         return self._callback is not None or self._progress is not None
 
     def record(self, candidate: Candidate, step: int) -> Record:
-        """Compute f at a candidate, and everything that a row of the history has."""
+        """Compute f at a candidate, and make its record."""
         seconds = self._clock.elapsed()
         x, y = self._outer.pair(candidate.x, candidate.y)
         value = math.nan
         if self._problem.has_value:
-            with self._clock.stopped():
+            with self._clock.pause():
                 value = self._monitored.evaluate(x, y, candidate.cache).value
             if not math.isfinite(value):
-                raise NonFiniteError(f"f(x, y) = {value} after {step} iterations")
+                reason = f"f may have no minimum, or {GRADIENT_MAY_BE_WRONG}" if step else "is f defined at the start?"
+                raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; {reason}")
         record = Record(self._tally["grad_x"], self._tally["grad_y"], value, candidate.bound, seconds, x, y)
         self.last = Recorded(step, candidate, record)
         return record
 
     def record_without_value(self, candidate: Candidate, step: int) -> Recorded:
-        """The same where nobody can be asked for f any more."""
+        """The record of a candidate if f can no longer be computed."""
         x, y = self._outer.pair(candidate.x, candidate.y)
         counts = self._tally["grad_x"], self._tally["grad_y"]
         return Recorded(step, candidate, Record(*counts, math.nan, candidate.bound, self._clock.elapsed(), x, y))
 
     def show(self, record: Record, step: int) -> End | None:
-        """Put a record into the history where it belongs, and ask whoever wants to see it."""
+        """Add a record to the history if it is due, and show it; the end of the run, if the callback asks for it."""
         if self.is_due(step):
-            with self._clock.stopped():
+            with self._clock.pause():
                 self.history.append(record, self._read_extra().values())
         self._compare_with_bound(record)
         if self._progress is not None:
@@ -148,7 +150,7 @@ class Recorder:
         return None
 
     def finish(self, record: Record) -> Record:
-        """The record with the counts and the time of the end, as the history's last row."""
+        """The record with the final counts and time, which becomes the history's last row."""
         grad_x, grad_y = self._tally["grad_x"], self._tally["grad_y"]
         record = record._replace(grad_x=grad_x, grad_y=grad_y, seconds=self._clock.elapsed())
         self.history.finish(record, self._read_extra().values())
@@ -157,7 +159,7 @@ class Recorder:
         return record
 
     def _compare_with_bound(self, record: Record) -> None:
-        """No value of f may lie below what a bound from the constants, of any time, proved to be the minimum."""
+        """Raise if a value of f lies below the minimum that a bound from the constants has proved."""
         constants = self._problem.constants if record.bound.basis == "constants" else None
         if constants is None or not math.isfinite(constants.L_x):
             return
@@ -169,14 +171,29 @@ class Recorder:
             raise ConstantsError(
                 f"this run saw f = {self.lowest_value:.10g}, below {self.lower_bound:.10g}, a lower bound if mu_x = "
                 f"{constants.mu_x:g} and mu_y = {constants.mu_y:g} hold and the gradients belong to f; "
-                "minmin.check(problem) looks for what is wrong"
+                f"a constant or {GRADIENT_MAY_BE_WRONG}"
             )
+
+    def refute_estimate(self) -> str | None:
+        """Why the last record's estimated bound is wrong: f was lower before by more than that."""
+        assert self.last is not None
+        record = self.last.record
+        values = self.history.value[~np.isnan(self.history.value)]
+        if values.size == 0:
+            return None
+        lowest, rounding = float(values.min()), _VALUE_PRECISION * float(np.abs(values).max())
+        if not record.value - lowest > record.gap_bound + rounding:
+            return None
+        return (
+            f"f(x, y) = {record.value:.10g} cannot be within the estimated bound, since f was {lowest:.10g} before: "
+            f"f may not be convex, or {GRADIENT_MAY_BE_WRONG}"
+        )
 
     def _asks_to_stop(self, record: Record) -> bool:
         assert self._callback is not None
-        with self._clock.stopped():
+        with self._clock.pause():
             try:
-                answer = self._callback(record._replace(x=copy_vector(record.x), y=copy_vector(record.y)))
+                returned = self._callback(record._replace(x=copy_vector(record.x), y=copy_vector(record.y)))
             except Exception as error:
                 raise UserCodeError(f"the callback raised {type(error).__name__}: {error}") from error
-        return isinstance(answer, bool | np.bool_) and bool(answer)
+        return isinstance(returned, bool | np.bool_) and bool(returned)

@@ -13,6 +13,7 @@ from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.acdm import Acdm
 from minmin.methods.bam import Bam
 from minmin.methods.base import Candidate, Method, require_constants
+from minmin.methods.keywords import OF_MINIMIZE, Keywords
 from minmin.methods.lincoupling import LinCoupling
 from minmin.methods.nag import Nag
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
@@ -41,19 +42,6 @@ __all__ = [
     "require_constants",
 ]
 
-_KEYWORDS = (
-    "tol",
-    "target_value",
-    "max_grad_x",
-    "max_grad_y",
-    "max_seconds",
-    "callback",
-    "progress",
-    "seed",
-    "checkpoint",
-)
-"""What minimize() takes for every method, to suggest where an option is unknown."""
-
 _RENAMED = {"Answer": "Candidate", "described": "describe"}
 
 
@@ -71,13 +59,19 @@ def names() -> list[str]:
 
 
 def describe() -> dict[str, str]:
-    """A line on each of them."""
+    """One line about each method."""
     lines = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in _METHODS.items()}
-    return {"auto": "What is expected to ask for the more expensive gradient the fewest times.", **lines}
+    return {"auto": "Chooses the method that should need the fewest calls of the more expensive gradient.", **lines}
 
 
-def build(method: object, problem: Problem, options: dict[str, Any], seed: int | None) -> tuple[Method, str]:
-    """The method as an object, and why "auto" took it.
+def build(
+    method: object,
+    problem: Problem,
+    options: dict[str, Any],
+    seed: int | None,
+    keywords: Keywords = OF_MINIMIZE,
+) -> tuple[Method, str]:
+    """The method as an object, and why "auto" chose it (empty for another method).
 
     Parameters
     ----------
@@ -87,14 +81,18 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
         Parameters of a method that is given by name.
     seed : int or None
         For methods that draw random numbers.
+    keywords : Keywords
+        Of the function that was called, to suggest where an option is unknown.
     """
-    draws = 0 if seed is None else as_count(seed, "seed")
+    seed_number = 0 if seed is None else as_count(seed, "seed")
     if isinstance(method, Method):
         if not hasattr(method, "__dataclass_fields__"):
             raise InputError(f"{type(method).__name__} must be a dataclass of its parameters: @dataclass(frozen=True)")
-        if options:
-            first = next(iter(options))
-            raise InputError(f"{first!r} is an option of a method given by name; set it in {method!r} instead")
+        known = [field.name for field in fields(method)]  # type: ignore[arg-type]
+        for option in options:
+            if option in known:
+                raise InputError(f"{option!r} is an option of a method given by name; set it in {method!r} instead")
+            raise InputError(f"{method!r} has no option {option!r}: {keywords.explain(option, known)}")
         if seed is not None and hasattr(method, "seed"):
             raise InputError(f"seed = {seed} is for a method given by name; set it in {method!r} instead")
         return method, ""
@@ -108,12 +106,12 @@ def build(method: object, problem: Problem, options: dict[str, Any], seed: int |
         if old in options and new in options:
             raise InputError(f"{old!r} is the former name of {new!r}; give {new!r} alone")
     options = {_rename(option): value for option, value in options.items()}
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    parameters = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
-        if option not in known:
-            raise InputError(f"method {name!r} has no option {option!r}: {near_names(option, [*known, *_KEYWORDS])}")
-    if "seed" in known:
-        options = {**options, "seed": draws}
+        if option not in parameters:
+            raise InputError(f"method {name!r} has no option {option!r}: {keywords.explain(option, parameters)}")
+    if "seed" in parameters:
+        options = {**options, "seed": seed_number}
     return kind(**options), why
 
 
@@ -126,11 +124,11 @@ def _rename(option: str) -> str:
 
 
 def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
-    """What "auto" takes: a method on the reduced function of the more expensive block.
+    """What "auto" chooses: a method on the reduced function of the more expensive block.
 
-    Newton's where x is expensive and the problem has Hessian products and a bound that needs no constants; else
-    quasi-Newton with BAM as its guard, also where an option asks for what only that has. On a quadratic, where a
-    product costs what ∇ₓ costs, quasi-Newton takes fewer of both together.
+    reduced-newton if x is the more expensive block, no other option is given, and the problem has Hessian products and
+    a bound that needs no constants. Otherwise reduced-lbfgs. A quadratic has no such bound; there a Hessian product
+    costs as much as ∇ₓ, and reduced-lbfgs takes fewer of both together.
     """
     ratio = as_number(options.get("cost_ratio", 1.0), "cost_ratio")
     if not 0.0 < ratio < math.inf:

@@ -1,4 +1,4 @@
-"""BAM, the Block Accelerated Method (Algorithm 1 of the paper)."""
+"""BAM, the Block Accelerated Method: Algorithm 1 of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import BlockParameters, block_parameters, theory_patience
 from minmin.numerics.lbfgs import Pairs
 
-_FAILURES = 3
-"""So many inner solves in a row past T_max, which exact arithmetic rules out, and rounding has won. A single one may be
-bad luck at one point; that three are enough is a choice."""
+_MOST_FAILURES = 3
+"""After this many inner solves in a row that exceed T_max, which exact arithmetic rules out, rounding errors are taken
+to be the cause. One may happen by chance at a single point; three is a choice."""
 _ILL_CONDITIONED = 20.0
-"""Below this κ_x exchanging the blocks saves no calls of ∇ₓ. On four coupled quadratics with κ_x = 2κ_y they go from
-122 to 133 for κ_x = 10, from 172 to 174 for 20 and from 404 to 344 for 100."""
-_CLEARLY = 2.0
-"""κ_x must be so many times κ_y. Where both are equal the exchange costs calls of ∇ₓ for every κ_x from 5 to 400: from
-404 to 445 for κ_x = 100, where the factor 2 saves 60."""
+"""Below this κ_x, exchanging the blocks saves no calls of ∇ₓ. On four coupled quadratics with κ_x = 2κ_y the calls
+change from 122 to 133 for κ_x = 10, from 172 to 174 for 20, and from 404 to 344 for 100."""
+_CLEAR_RATIO = 2.0
+"""The blocks are exchanged only if κ_x is at least this times κ_y. If both are equal, the exchange costs calls of ∇ₓ
+for every κ_x from 5 to 400: 445 instead of 404 for κ_x = 100, where the factor 2 saves 60."""
 
 
 class XState(NamedTuple):
@@ -36,18 +36,18 @@ class XState(NamedTuple):
 
 
 class YState(NamedTuple):
-    """What is kept of one part of y.
+    """The state of one part of y.
 
     Attributes
     ----------
     y, y_bar : arrays
         y^k and ȳ^k.
     offset : array
-        ȳ^k - y_under^k: where the next inner solve starts, seen from its centre.
+        ȳ^k - y_under^k: the start of the next inner solve, relative to its centre.
     solver : any
         The inner solver's memory.
     failures : int
-        How often in a row the inner solver failed.
+        How many times in a row the inner solver failed.
     largest_gradient : float
         The largest ∇ᵧf seen so far.
     """
@@ -61,7 +61,7 @@ class YState(NamedTuple):
 
 
 class BamState(NamedTuple):
-    """The halves of the iteration, the candidate, and the newest point with both gradients (none before the first)."""
+    """The states of x and y, the candidate, and the newest point with both gradients (None at first)."""
 
     x: XState
     y: tuple[YState, ...]
@@ -75,7 +75,7 @@ class Bam(Method):
 
     Problem: min f(x, y), f being (L_x, L_y)-smooth and (μ_x, μ_y)-strongly convex.
 
-    Algorithm 1 of the paper, with the function that has each line::
+    Algorithm 1 of the reference, with the function that computes each line::
 
         x_under = αx + (1-α)x̄,  y_under = αy + (1-α)ȳ                      extrapolate
         ȳ ≈ argmin_v A(v) = f(x_under, v) + |v - y_under|²/(2λ)             YHalf.run, by an inner solver
@@ -84,23 +84,23 @@ class Bam(Method):
         x̄⁺ = x_under - η_x α ∇ₓf(x_under, ȳ)                                x_half
         x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf(x_under, ȳ)                      x_half
 
-    It is accelerated gradient in x, and in y an accelerated proximal point method. With an exact inner solve it is
-    Nesterov's method on the partial Moreau envelope min_v f(x, v) + |v - y|²/(2λ).
+    It is an accelerated gradient method in x, and an accelerated proximal point method in y. With an exact inner solve
+    it is Nesterov's method on the partial Moreau envelope min_v f(x, v) + |v - y|²/(2λ).
 
     Guarantee (Theorem 2.2): Ψ^{k+1} <= Ψ^k/(1 + √(μ_x/L_x)), so O(√κ_x log 1/ε) calls of ∇ₓ, and of ∇ᵧ
     O(max(√κ_x, √κ_y) log 1/ε).
 
-    Reference: Kovalev, Gasnikov, Malinovsky, "Optimal algorithm for min-min strongly convex optimization",
+    Reference: Kovalev, Gasnikov and Malinovsky, "Optimal algorithm for min-min strongly convex optimization",
     arXiv:2212.14439.
 
     Parameters
     ----------
-    inner : {"lbfgs", "nag", "nag-ogmg", "newton"}
+    inner : {"lbfgs", "nag", "nag-ogmg", "newton"}, default "lbfgs"
         Solves the inner problem.
-    outer : {"x", "y", "auto"}
-        The block that is moved once per iteration, the other being the inner one. Outer calls grow as √κ of
-        the outer block, inner ones as the larger √κ of both, so "auto" takes y where κ_y is clearly the
-        smaller, κ_x above 20, and no Hessian in x is wanted.
+    outer : {"x", "y", "auto"}, default "x"
+        The block that is moved once per iteration; the other is the inner block. The number of outer calls grows like
+        √κ of the outer block, that of inner calls like the larger √κ of both. So "auto" chooses y if κ_y is clearly
+        smaller, κ_x is above 20, and the inner solver needs no Hessian.
     """
 
     name: ClassVar[str] = "bam"
@@ -118,12 +118,12 @@ class Bam(Method):
             require_y_hessian(f"inner={self.inner!r}", problem)
 
     def outer_block(self, problem: Problem) -> Outer:
-        """As asked for, or as "auto" decides."""
+        """The block that the user chose, or the one that "auto" chooses."""
         if self.outer != "auto":
             return Outer(self.outer)
         constants = require_constants(self.name, problem)
-        worth_it = constants.kappa_x > max(_ILL_CONDITIONED, _CLEARLY * constants.kappa_y)
-        return Outer.Y if worth_it and not INNER_SOLVERS[self.inner].needs_y_hessian else Outer.X
+        exchange_pays = constants.kappa_x > max(_ILL_CONDITIONED, _CLEAR_RATIO * constants.kappa_y)
+        return Outer.Y if exchange_pays and not INNER_SOLVERS[self.inner].needs_y_hessian else Outer.X
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
         half = YHalf(self.inner, require_constants(self.name, problem))
@@ -137,7 +137,7 @@ class Bam(Method):
         x_state = x_half(p, x_under, state.x, evaluation.grad_x)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x̄, ȳ).
         bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
-        exhausted = any(y.failures >= _FAILURES for y in y_states)
+        exhausted = any(y.failures >= _MOST_FAILURES for y in y_states)
         return BamState(
             x=x_state,
             y=y_states,
@@ -157,9 +157,9 @@ def extrapolate(p: BlockParameters, point: Vector, bar: Vector) -> Vector:
 
 @dataclass(frozen=True)
 class YHalf(YTask):
-    """The half of a step that sees only its slice and its own y.
+    """The half of a step that moves one part of y.
 
-    Its evaluation is at (x_under, ȳ) and holds ∇ₓf there for the other half.
+    Its evaluation is at (x_under, ȳ) and holds ∇ₓf there, which the other half needs.
     """
 
     name: ClassVar[str] = "bam"
@@ -174,14 +174,14 @@ class YHalf(YTask):
         p = block_parameters(self.constants)
         y_under = extrapolate(p, state.y, state.y_bar)
         objective = ProximalObjective(part, y_under, state.offset, p, state.largest_gradient)
-        point, kept = INNER_SOLVERS[self.inner].solve(objective, state.solver)
+        point, memory = INNER_SOLVERS[self.inner].solve(objective, state.solver)
         y_bar, grad_y = point.v, point.evaluation.grad_y
         new = YState(
             # y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf, solved for y⁺
             y=(state.y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha)),
             y_bar=y_bar,
             offset=y_bar - y_under,
-            solver=kept,
+            solver=memory,
             failures=0 if point.solved else state.failures + 1,
             largest_gradient=max(state.largest_gradient, point.evaluation.grad_y_norm),
         )
@@ -189,7 +189,7 @@ class YHalf(YTask):
 
 
 def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector) -> XState:
-    """The half of a step that sees only x and ∇ₓf(x_under, ȳ)."""
+    """The half of a step that moves x, from ∇ₓf(x_under, ȳ)."""
     x_bar = x_under - (p.eta_x * p.alpha) * grad_x
     # x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf, solved for x⁺
     x = (state.x + p.alpha * x_under - p.eta_x * grad_x) * (1.0 / (1.0 + p.alpha))

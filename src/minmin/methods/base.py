@@ -1,4 +1,4 @@
-"""What a method is: a frozen dataclass of its parameters with two pure functions, init and step."""
+"""Method: a frozen dataclass of parameters with two pure functions, init and step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from minmin.core.orientation import Outer, Swapped
 from minmin.core.problem import Problem
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.vectors import Vector
-from minmin.errors import InputError, UnsupportedError, near_names
+from minmin.errors import InputError, UnsupportedError, near_names, show
 
 
 class Candidate(NamedTuple):
-    """The point that a method would hand back now.
+    """The point that a method proposes as its result so far.
 
     Attributes
     ----------
@@ -25,11 +25,11 @@ class Candidate(NamedTuple):
     bound : Bound
         How far f(x, y) is above its minimum.
     exhausted : bool
-        Rounding keeps the method from making progress as its theory promises.
+        Whether rounding keeps the method from the progress that its theory promises.
     note : str
-        What the user should hear of how the point came about.
+        A remark for the message of the result, for example that another method took over.
     cache : tuple of arrays
-        What :meth:`Problem.evaluate` needs to evaluate the point without a product; empty where nothing is known.
+        What :meth:`Problem.evaluate` needs to evaluate the point without a matrix product; may be empty.
     """
 
     x: Vector
@@ -43,25 +43,25 @@ class Candidate(NamedTuple):
 class Method(ABC):
     """An iterative method: a frozen dataclass of its parameters.
 
-    It prints nothing, times nothing and stops nothing. Its state is a NamedTuple of arrays, numbers, strings, None and
-    other NamedTuples, with a ``candidate``. ``init`` and ``step`` are pure: the same state always gives the same next
-    state, which is what makes a resumed run bit-identical. x is always the outer block, the one whose gradient is
-    expensive; :func:`minmin.minimize` exchanges the blocks where that is asked for.
+    It does not print, measure time or decide when to stop. Its state is a NamedTuple of arrays, numbers, strings, None
+    and other NamedTuples, with a ``candidate``. ``init`` and ``step`` are pure: the same state always gives the same
+    next state, so a resumed run is bit-identical. x is always the outer block, whose gradient is expensive;
+    :func:`minmin.minimize` exchanges the blocks if the user asks for it.
 
     Attributes
     ----------
     name : str
-        What users call it.
+        The name that users give.
     state_types : tuple of types
-        The NamedTuples that its state is made of, beside :class:`Candidate` and :class:`minmin.Bound`; a checkpoint
-        can hold these and no others.
+        The NamedTuples in its state, besides :class:`Candidate` and :class:`minmin.Bound`. A checkpoint can hold no
+        others.
     """
 
     name: ClassVar[str]
     state_types: ClassVar[tuple[type, ...]] = ()
 
     def check(self, problem: Problem) -> None:
-        """Refuse, before any work, a problem that lacks what the method needs."""
+        """Raise, before any work, if the problem lacks something that the method needs."""
         return
 
     @abstractmethod
@@ -70,10 +70,10 @@ class Method(ABC):
 
     @abstractmethod
     def step(self, problem: Any, state: Any) -> Any:
-        """The state one outer iteration later; its ``candidate`` is the point to hand back."""
+        """The state one outer iteration later, with a new ``candidate``."""
 
     def patience(self, problem: Problem) -> int:
-        """Within how many iterations the largest bound must halve; else a run is given up as stalled."""
+        """The number of iterations within which the largest bound must halve; otherwise the run ends as stalled."""
         return DEFAULT_PATIENCE
 
     def outer_block(self, problem: Problem) -> Outer:
@@ -82,12 +82,12 @@ class Method(ABC):
 
 
 DEFAULT_PATIENCE = 2000
-"""Where no theory says how many iterations may pass. reduced-lbfgs without constants took 90 at most between two
-halvings of its bound, on quadratics with κ of up to 5·10⁷, and 45 on a9a; the rest is a margin."""
+"""For methods without a theory of how many iterations may pass. reduced-lbfgs without constants took at most 90 between
+two halvings of its bound on quadratics with κ up to 5·10⁷, and 45 on a9a; the rest is a margin."""
 
 
 def require_constants(name: str, problem: Problem) -> Constants:
-    """The problem's constants, which must be known, with mu > 0 and finite L."""
+    """The problem's constants; an error if they are not known, or not all mu > 0 and L finite."""
     constants = problem.constants
     if constants is None:
         raise UnsupportedError(
@@ -99,7 +99,7 @@ def require_constants(name: str, problem: Problem) -> Constants:
         if math.isinf(L):
             raise UnsupportedError(
                 f"method {name!r} needs a finite L_{block}, and this problem has none; "
-                "give constants that hold where the run goes"
+                "give constants that hold on the region of the run"
             )
         if mu == 0.0:
             raise UnsupportedError(
@@ -110,28 +110,31 @@ def require_constants(name: str, problem: Problem) -> Constants:
 
 
 def require_second_order(name: str, problem: Problem) -> None:
-    """Refuse a problem without Hessian products."""
+    """Raise if the problem has no Hessian products."""
     if not isinstance(problem, SecondOrderProblem):
         raise UnsupportedError(
             f"{name} needs a SecondOrderProblem, with products of the Hessian, which {type(problem).__name__} is not; "
-            "'reduced-lbfgs' needs gradients alone"
+            "method='reduced-lbfgs' needs only gradients"
         )
 
 
 def require_y_hessian(name: str, problem: Problem) -> None:
-    """Refuse a problem whose parts have no y-Hessian."""
+    """Raise if the problem has no y-Hessian."""
     if not problem.has_y_hessian:
         original = problem.original if isinstance(problem, Swapped) else problem
-        raise UnsupportedError(f"{name} needs a y-Hessian, which {type(original).__name__} does not have")
+        raise UnsupportedError(
+            f"{name} needs a y-Hessian, which {type(original).__name__} does not have; "
+            "inner='lbfgs' needs only gradients"
+        )
 
 
 def require_choice(option: str, value: object, known: Any) -> None:
-    """Refuse an option whose value is not among the known ones."""
+    """Raise if the value of an option is not one of ``known``."""
     if not isinstance(value, str) or value not in known:
-        raise InputError(f"unknown {option} {value!r}: {near_names(value, known)}")
+        raise InputError(f"unknown {option} {show(value)}: {near_names(value, known)}")
 
 
 def require_flag(option: str, value: object) -> None:
-    """Refuse an option that is neither True nor False."""
+    """Raise if the value of an option is neither True nor False."""
     if not isinstance(value, bool):
         raise InputError(f"{option} must be True or False, got {value!r}")

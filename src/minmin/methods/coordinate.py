@@ -1,4 +1,4 @@
-"""What the accelerated coordinate methods share: the metric, the random choice of a block, and certificates."""
+"""What ACDM and Linear Coupling share: the metric, the random choice of a block, and certificates."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Pair(NamedTuple):
     y: Vector
 
     def plus(self, weight: float, other: Pair, other_weight: float) -> Pair:
-        """Their combination with these weights."""
+        """weight·self + other_weight·other."""
         return Pair(weight * self.x + other_weight * other.x, weight * self.y + other_weight * other.y)
 
-    def moved(self, in_x: bool, step: Vector) -> Pair:
-        """The point with one block moved."""
+    def move(self, in_x: bool, step: Vector) -> Pair:
+        """The point with ``step`` subtracted from one block."""
         return Pair(self.x - step, self.y) if in_x else Pair(self.x, self.y - step)
 
 
 class CoordinateState(NamedTuple):
-    """The momentum point v, a number of the method's own, steps so far, the candidate, and the last certified point."""
+    """The momentum point v, ACDM's ratio A/B, steps so far, the candidate, and the last point with both gradients."""
 
     v: Pair
     ratio: float
@@ -42,20 +42,20 @@ class CoordinateState(NamedTuple):
 
 @dataclass(frozen=True)
 class CoordinateMethod(Method):
-    """Two blocks, one of them drawn in every iteration with probability ∝ √L of the block.
+    """A method that draws one of the two blocks in every iteration, with probability ∝ √L of the block.
 
-    Only the drawn block's gradient is asked for, so both are never known at one point. For a certificate they are
-    asked for at the candidate now and then, and counted like any other call.
+    Only the drawn block's gradient is computed, so an iteration does not know both. For a certificate both are computed
+    at the candidate every few iterations, and counted like any other call.
 
     Parameters
     ----------
     rescale : bool
-        The paper's block rescaling y' = √(μ_y/μ_x)·y.
+        Whether to rescale y' = √(μ_y/μ_x)·y, as Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, do.
     certify_every : int, optional
-        Iterations from one certificate to the next; 0 for never. Where not given, S/√σ iterations (see the method),
-        in which theory wants the gap to fall by e.
+        The number of iterations between two certificates; 0 for none. By default S/√σ (see the method), within which
+        the gap falls by a factor e in theory.
     seed : int
-        Of the draws: a function of seed and iteration alone, the same on every platform.
+        The draws depend only on seed and iteration, and are the same on every platform.
     """
 
     state_types: ClassVar[tuple[type, ...]] = (CoordinateState, Pair, SecantPoint)
@@ -77,26 +77,26 @@ class CoordinateMethod(Method):
 
     @abstractmethod
     def _advance(self, problem: Problem, m: Metric, in_x: bool, state: CoordinateState) -> tuple[Pair, Pair, float]:
-        """The new candidate, the new v and the new number of the method's own, with the drawn block's gradient."""
+        """The new candidate point, v and ratio, from the gradient of the drawn block."""
 
     def step(self, problem: Problem, state: CoordinateState) -> CoordinateState:
         m = metric(require_constants(self.name, problem), self.rescale)
         in_x = uniform(self.seed, state.steps) * m.root_sum < math.sqrt(m.L_x)
         bar, v, ratio = self._advance(problem, m, in_x, state)
         steps, secant_point, candidate = state.steps + 1, state.secant_point, Candidate(bar.x, bar.y)
-        every = self._period(m)
-        if every and steps % every == 0:
+        period = self._certificate_period(m)
+        if period and steps % period == 0:
             evaluation = problem.fix(bar.x).at(bar.y)
             candidate = Candidate(bar.x, bar.y, problem.bound(evaluation))
             secant_point = check_constants(problem, evaluation, secant_point)
         return CoordinateState(v, ratio, steps, candidate, secant_point)
 
     def patience(self, problem: Problem) -> int:
-        """Twice what theory gives, which holds only in expectation over the draws, and two certificates at least."""
+        """Twice what theory gives, since that holds only in expectation, and at least two certificates."""
         m = metric(require_constants(self.name, problem), self.rescale)
-        return 2 * max(theory_patience(math.sqrt(m.mu) / m.root_sum, m.smoothness / m.mu), self._period(m))
+        return 2 * max(theory_patience(math.sqrt(m.mu) / m.root_sum, m.smoothness / m.mu), self._certificate_period(m))
 
-    def _period(self, m: Metric) -> int:
+    def _certificate_period(self, m: Metric) -> int:
         return math.ceil(m.root_sum / math.sqrt(m.mu)) if self.certify_every is None else self.certify_every
 
 
@@ -104,7 +104,7 @@ def block_step(problem: Problem, m: Metric, in_x: bool, at: Pair) -> tuple[Pair,
     """A gradient step in one block, and that block's gradient in the metric."""
     evaluation = problem.fix(at.x).at(at.y)
     gradient = evaluation.grad_x if in_x else (1.0 / m.weight_y) * evaluation.grad_y
-    return at.moved(in_x, (1.0 / (m.L_x if in_x else m.L_y)) * gradient), gradient
+    return at.move(in_x, (1.0 / (m.L_x if in_x else m.L_y)) * gradient), gradient
 
 
 _MASK = (1 << 64) - 1

@@ -35,4 +35,4 @@ class LinCoupling(CoordinateMethod):
         bar, gradient = block_step(problem, m, in_x, u)
         shrink = 1.0 / (1.0 + eta * m.mu)
         step = shrink * eta / probability(m, in_x)
-        return bar, state.v.plus(shrink, u, shrink * eta * m.mu).moved(in_x, step * gradient), state.ratio
+        return bar, state.v.plus(shrink, u, shrink * eta * m.mu).move(in_x, step * gradient), state.ratio

@@ -14,7 +14,7 @@ from minmin.methods.theory import metric, theory_patience
 
 
 class NagState(NamedTuple):
-    """The point where both gradients come next, the candidate, and the newest point with both (none at first)."""
+    """The point where both gradients come next, the candidate, and the newest point with both (None at first)."""
 
     x_under: Vector
     y_under: Vector
@@ -24,21 +24,22 @@ class NagState(NamedTuple):
 
 @dataclass(frozen=True)
 class Nag(Method):
-    """Nesterov's method for strongly convex functions, all variables alike.
+    """Nesterov's method for strongly convex functions, which treats all variables alike.
 
     Problem: min f(z), z = (x, y), in the metric |x|² + w|y|².
 
     Algorithm: z̄⁺ = z_under - ∇f(z_under)/L, z_under⁺ = z̄⁺ + β(z̄⁺ - z̄) with β = (√κ - 1)/(√κ + 1).
 
     Guarantee: f(z̄ᵏ) - f* <= (1 - 1/√κ)ᵏ · 2(f(z⁰) - f*), κ = max(L_x, L_y/w)/min(μ_x, μ_y/w). Rescaled, κ is
-    max(κ_x, κ_y); both gradients are asked for equally often.
+    max(κ_x, κ_y). Both gradients are computed equally often.
 
     Reference: Nesterov, "Lectures on convex optimization" (2018), scheme 2.2.22.
 
     Parameters
     ----------
     rescale : bool
-        The paper's block rescaling y' = √(μ_y/μ_x)·y, as the metric w = μ_y/μ_x; w = 1 without it.
+        Whether to rescale y' = √(μ_y/μ_x)·y, as Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, do: the metric is
+        w = μ_y/μ_x with it, and w = 1 without.
     """
 
     name: ClassVar[str] = "nag"

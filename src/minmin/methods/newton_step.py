@@ -1,4 +1,4 @@
-"""The Newton step of (x, y) jointly, y eliminated: conjugate gradients on the reduced Hessian."""
+"""The joint Newton step in x and y: y is eliminated, and conjugate gradients solve for x."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def solve_newton_system(
 ) -> NewtonStep:
     """Solve S·dx = -∇F, S = H_xx - H_xy H_yy⁻¹ H_yx, with a diagonal preconditioner.
 
-    The step in y that goes with dx is dy - H_yy⁻¹ H_yx dx, where ``dy`` is the Newton step in y alone.
+    The step in y that belongs to dx is dy - H_yy⁻¹ H_yx dx, where ``dy`` is the Newton step in y alone.
     """
     evaluation = y_system.evaluation
     total: Direction | None = None
-    along, y_part = Direction(gradient, ()), dy
+    search_direction, dy_along = Direction(gradient, ()), dy
 
     def apply(search: Array) -> Array:
-        nonlocal along, y_part
-        along = evaluation.slice.along(search)
-        y_part = -y_system.solve(evaluation.hess_yx(along))
-        return evaluation.hess_product(along, y_part)
+        nonlocal search_direction, dy_along
+        search_direction = evaluation.slice.along(search)
+        dy_along = -y_system.solve(evaluation.hess_yx(search_direction))
+        return evaluation.hess_product(search_direction, dy_along)
 
     def move(t: float) -> None:
         nonlocal total, dy
-        total = along.times(t) if total is None else total.add(t, along)
-        dy = dy + t * y_part
+        total = search_direction.times(t) if total is None else total.add(t, search_direction)
+        dy = dy + t * dy_along
 
     end = conjugate_gradients(
         apply,
@@ -62,4 +62,4 @@ def solve_newton_system(
         tolerance=tolerance,
         most_steps=most_steps,
     )
-    return NewtonStep(along.times(0.0) if total is None else total, dy, *end)
+    return NewtonStep(search_direction.times(0.0) if total is None else total, dy, *end)

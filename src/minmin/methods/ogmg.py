@@ -1,4 +1,6 @@
-"""OGM-G: the optimal gradient method for making a gradient small (Algorithm 2 of the paper)."""
+"""OGM-G: makes a gradient small, at the optimal rate. Algorithm 2 of Kovalev, Gasnikov and Malinovsky,
+arXiv:2212.14439.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,12 @@ from collections.abc import Callable, Generator
 from itertools import pairwise
 
 from minmin.core.arrays import Array, require_finite
-from minmin.errors import InputError, as_count, as_number
+from minmin.errors import InputError, as_count, as_number, show
 
 
 @functools.lru_cache(maxsize=16)
 def ogm_g_weights(steps: int) -> tuple[float, ...]:
-    """θ̃_0, …, θ̃_N: θ̃_N = 1, θ̃_i = (1 + √(1 + 4θ̃_{i+1}²))/2, but with 8 for 4 where i = 0."""
+    """θ̃_0, …, θ̃_N: θ̃_N = 1, θ̃_i = (1 + √(1 + 4θ̃_{i+1}²))/2, with 8 instead of 4 for i = 0."""
     theta = [1.0]
     for i in reversed(range(steps)):
         theta.append(0.5 * (1.0 + math.sqrt(1.0 + (8.0 if i == 0 else 4.0) * theta[-1] ** 2)))
@@ -40,7 +42,7 @@ def nag_ogm_g_points(x: Array, L: float, nag_steps: int, ogm_g_steps: int) -> Ge
     for i in range(nag_steps):
         after = x - (yield x) * (1.0 / L)
         weight, t = nag_momentum(t)
-        x = after + weight * (after - before) if i < nag_steps - 1 else after  # OGM-G starts from the last step's end
+        x = after + weight * (after - before) if i < nag_steps - 1 else after  # OGM-G starts without momentum
         before = after
     yield from ogm_g_points(x, L, ogm_g_steps)
 
@@ -81,11 +83,14 @@ def nag_ogm_g(gradient: Callable[[Array], Array], x0: Array, L: float, steps: in
 
     Problem: find x with a small |∇f(x)|, given |x_0 - x*| <= R.
 
-    Algorithm: Nesterov's method for the first half of the steps, then OGM-G (Section 3 of the paper).
+    Algorithm: Nesterov's method for the first half of the steps, then OGM-G.
 
-    Guarantee: |∇f(x_N)| <= 2√2·LR/((n + 1)(m + 1)) with n + m = N the steps of the halves: the optimal O(1/N²).
+    Guarantee: |∇f(x_N)| <= 2√2·LR/((n + 1)(m + 1)) with n and m the steps of the halves, n + m = N: the optimal
+    O(1/N²).
 
-    Parameters and answer are those of :func:`ogm_g`; ``steps`` counts the gradients of both halves.
+    Reference: Section 3 of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439.
+
+    Parameters and return value are those of :func:`ogm_g`; ``steps`` counts the gradients of both halves.
     """
     _check(x0, L, steps)
     return _last_of(nag_ogm_g_points(x0, L, steps // 2, steps - steps // 2), gradient, steps)
@@ -107,5 +112,5 @@ def nag_momentum(t: float) -> tuple[float, float]:
 def _check(x0: Array, L: float, steps: int) -> None:
     require_finite(x0, "x0")
     if not 0.0 < as_number(L, "L") < math.inf:
-        raise InputError(f"L = {L!r} must be positive and finite")
+        raise InputError(f"L = {show(L)} must be positive and finite")
     as_count(steps, "steps")

@@ -1,4 +1,4 @@
-"""reduced-lbfgs: quasi-Newton on F(x) = min_y f(x, y), guarded by BAM."""
+"""reduced-lbfgs: L-BFGS on F(x) = min_y f(x, y), with BAM as a fallback."""
 
 from __future__ import annotations
 
@@ -31,44 +31,46 @@ from minmin.methods.theory import block_parameters, theory_patience
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along
 
-_LOOSE, _TIGHT = 0.05, 0.001
-"""At first y may leave this part of what the coming step in x is expected to gain; the latter where ∇ₓ is a round. Six
-of the paper's coupled quadratics take 490 calls of ∇ₓ with 0.5, 335 with 0.1, 326 with 0.05, 319 with 0.02 and 328 with
-0.001; a1a takes 103 of ∇ᵧ with 0.05 and 133 with 0.001. On a9a's 20 clients a proved 1e-6 takes 39 rounds with 0.05, 26
-with 0.01, 23 with 0.001 and 22 with 1e-5."""
-_TOO_LOOSE = 0.5
-"""Where y turns out to have left more than this part of it, the gradient says little of F: y is solved again, and more
-tightly from then on. 0.5 to 2 take the same calls on the paper's quadratics, a1a and a9a; with 0.1 a1a takes 63 of ∇ₓ
-instead of 59."""
-_TIGHTER, _MUCH_TIGHTER = 0.5, 0.1
-"""The former is the factor to what y may leave in that case, the latter where x could not be moved. Nothing decides on
-the values: 0.1 to 0.9, and 0.01 to 0.5, take the same calls on the paper's quadratics and a1a."""
+_FIRST_RATIO, _FIRST_RATIO_PER_ROUND = 0.05, 0.001
+"""The first ``inner_tolerance_ratio``; the second value if ∇ₓ is a round of communication. Six coupled quadratics of
+Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, take 490 calls of ∇ₓ with 0.5, 335 with 0.1, 326 with 0.05, 319 with
+0.02 and 328 with 0.001; a1a takes 103 calls of ∇ᵧ with 0.05 and 133 with 0.001. On a9a split among 20 clients, a proved
+1e-6 takes 39 rounds with 0.05, 26 with 0.01, 23 with 0.001 and 22 with 1e-5."""
+_MOST_LEFT = 0.5
+"""If the remaining gain in y is more than this fraction of the expected gain in x, the gradient is too inaccurate for
+F: y is lowered again, with a smaller ratio from then on. 0.5 to 2 take the same calls on the paper's quadratics, a1a
+and a9a; with 0.1, a1a takes 63 calls of ∇ₓ instead of 59."""
+_TIGHTEN, _TIGHTEN_WHEN_STUCK = 0.5, 0.1
+"""The factors to the ratio in that case, and if x could not be moved. The values do not matter: 0.1 to 0.9, and 0.01 to
+0.5, take the same calls on the paper's quadratics and a1a."""
 _OVERSHOOT = 0.3
-"""See :func:`minmin.numerics.step_search.search_step`. With 0.1 the paper's quadratics take 790 calls of ∇ₓ, with 0.3
-695 and with 0.9 674; a9a with penalties of 1e-5 takes 378, 367 and 352. 0.3 is kept, as in the Newton method."""
-_GROWTH = 1e3
-"""A step is at most so many times as long as the one before: where f was nearly flat, the next one would be endless. 24
-hard cases of the tests take 546 steps in all with 10, and 432 to 434 with 10³ to 10³⁰."""
-_FRESH_STARTS = 6
-"""So often in a row a run that does not move x solves y again, or forgets its directions, before it ends. By then y may
-leave 0.1⁶, a millionth, of what it may leave at first, or 0.5⁶, a 64th, where x was never tried. With none 21 of 25
-hard cases of the tests stall above 1e-12, with 2 to 6 three do, and with 10 two."""
-_CAUTION = 4.0
-"""Estimated bounds are multiplied by this. None of 800 on small random quadratics was below the true gap, and none
-without the factor either; on 120 with κ_x from 10³ to 10⁶ and 30 variables in x, one was with it, and two without."""
-_POINTS_BEHIND_AN_ESTIMATE = 20
-"""Estimated bounds take the largest gradients of so many points (fewer where x has fewer variables): flat directions
-show only after the steep ones are gone. On the same 120, 68 bounds were too low with 1 point, 28 with 5, 10 with 10, 1
-with 20 and none with 33, for 2096, 4057, 5373, 7185 and 9725 calls of ∇ₓ."""
-_MORE_POINTS = 3
-"""Where x has fewer variables, so many more points than that: after as many steps as variables every direction was
-seen. Of 800 bounds on quadratics with 1 to 8 variables in x two were too low with none more; with 1 and 3 none was."""
-_TIMES_THEORY = 4
-"""A run has so many times BAM's patience: two for the guard to notice, one for BAM to halve the bound, one to spare."""
+"""See :func:`minmin.numerics.step_search.search_step`. The paper's quadratics take 790 calls of ∇ₓ with 0.1, 695 with
+0.3 and 674 with 0.9; a9a with penalties of 1e-5 takes 378, 367 and 352. 0.3 is the value in reduced-newton, too."""
+_MOST_GROWTH = 1e3
+"""A step is at most this many times as long as the one before: after nearly flat f it would be far too long. 24 hard
+cases of the tests take 546 steps in total with 10, and 432 to 434 with 10³ to 10³⁰."""
+_MOST_RESTARTS = 6
+"""The number of times in a row that a run which does not move x lowers y again, or drops its pairs, before it ends. By
+then the ratio has shrunk by 0.1⁶, a millionth, or by 0.5⁶, a 64th, if no step in x was tried. With no restart, 21 of 25
+hard cases of the tests stall above 1e-12; with 2 to 6 three do, and with 10 two."""
+_SAFETY_FACTOR = 4.0
+"""Estimated bounds are multiplied by this. On 800 small random quadratics no bound was below the true gap, with the
+factor or without it; on 120 with κ_x from 10³ to 10⁶ and 30 variables in x, one was with the factor, and two
+without."""
+_POINTS_FOR_ESTIMATE = 20
+"""Estimated bounds use the largest gradients of this many points (fewer if x has fewer variables): gradients show flat
+directions only after the steep ones are gone. On the same 120 quadratics, 68 bounds were too low with 1 point, 28 with
+5, 10 with 10, 1 with 20 and none with 33, for 2096, 4057, 5373, 7185 and 9725 calls of ∇ₓ."""
+_EXTRA_POINTS = 3
+"""If x has fewer variables than that, the number of points is the number of variables plus this: after one step per
+variable every direction has been seen. Of 800 bounds on quadratics with 1 to 8 variables in x, two were too low with 0
+extra points, and none with 1 and 3."""
+_PATIENCE_FACTOR = 4
+"""The patience in units of BAM's: two until BAM takes over, one for BAM to halve the bound, and one as a margin."""
 
 
 class XPoint(NamedTuple):
-    """A point x with y lowered and ∇F(x) ≈ ∇ₓf(x, y)."""
+    """A point x where f was lowered in y, and ∇F(x) ≈ ∇ₓf(x, y)."""
 
     v: Vector
     gradient: Vector
@@ -76,7 +78,7 @@ class XPoint(NamedTuple):
 
 
 class ReducedState(NamedTuple):
-    """The iteration between two steps.
+    """The state between two steps.
 
     Attributes
     ----------
@@ -84,28 +86,29 @@ class ReducedState(NamedTuple):
     gradient : vector or None
         ∇F(x); None before the first step.
     y : tuple of YMemory
-        Every part of y.
+        One per part of y.
     gain : float
-        What y could still take off f, as estimated.
+        The estimated decrease of f that is still possible in y.
     pairs : Pairs
-        Curvature of F.
+        The curvature pairs of F.
     min_curvature_seen : float
         The least curvature of F seen.
     inner_tolerance_ratio : float
-        The part of an expected gain that y may leave.
+        The fraction of the expected gain in x that may be left to gain in y.
     stuck : int
         Steps in a row that did not move x.
     calls : int
-        Of ∇ₓf, to compare with BAM's guarantee.
+        The number of calls of ∇ₓf, to compare with BAM's guarantee.
     first_bound : float
+        The first finite bound.
     candidate : Candidate
     best : Candidate
-        The one with the lowest bound.
+        The candidate with the lowest bound.
     norms : tuple of pairs of float
-        |∇ₓf| and |∇ᵧf| of the newest points.
+        |∇ₓf| and |∇ᵧf| at the newest points.
     secant_point : SecantPoint or None
     guard : BamState or None
-        BAM's state once it has taken over.
+        The state of BAM, once it has taken over.
     """
 
     x: Vector
@@ -129,30 +132,30 @@ class ReducedState(NamedTuple):
 class ReducedLbfgs(Method):
     """L-BFGS on F(x) = min_y f(x, y), whose gradient is ∇ₓf(x, y(x)).
 
-    Problem: min f(x, y), f convex; constants are not needed, but make the bound a proof.
+    Problem: min f(x, y), f convex. Constants are not needed, but with them the bound is proved.
 
-    Algorithm: L-BFGS in x. At every x, y is lowered from where it was, with curvature kept from x to x, until what is
-    left to gain in y is a small part of what the step in x is expected to gain; both are decreases of f, so this
-    needs no units. Steps are judged by slopes alone; f is never evaluated.
+    Algorithm: L-BFGS in x. At every x, an inner solver lowers f in y from where y was, with the curvature of earlier x,
+    until the remaining gain in y is a small fraction of the expected gain of the step in x. Both gains are decreases of
+    f, so the units of x and y do not matter. Steps are chosen from slopes alone; f is never evaluated.
 
-    Guarantee: none of its own. Where the constants are known, a run whose certified bound falls behind BAM's
-    guarantee by more than a factor two in calls of ∇ₓf continues as BAM from its best point, so that in the worst case
-    it takes a constant times BAM's calls.
+    Guarantee: none for L-BFGS itself. If the constants are known, and the certified bound needs more than twice the
+    calls of ∇ₓf that BAM guarantees, the run continues as BAM from its best point. So in the worst case it takes a
+    constant times BAM's calls.
 
     Reference: the reduction is that of Bolte et al. (2020) and Gladin et al. (2021), who minimise F by other methods.
 
     Parameters
     ----------
-    inner : {"auto", "lbfgs", "newton", "nag"}
-        Lowers y. "newton" needs a y-Hessian, "nag" the constants; "auto" is "newton" where ∇ₓ takes a round and there
-        is a y-Hessian, else "lbfgs".
-    outer : {"x", "y"}
-        The block that F is a function of: the one whose gradient is expensive.
+    inner : {"auto", "lbfgs", "newton", "nag"}, default "auto"
+        The solver in y. "newton" needs a y-Hessian, "nag" the constants. "auto" is "newton" if ∇ₓ takes a round of
+        communication and there is a y-Hessian, and "lbfgs" otherwise.
+    outer : {"x", "y"}, default "x"
+        The block that F is a function of; its gradient should be the expensive one.
     inner_tolerance_ratio : float, optional
-        The part of what the coming step in x is expected to gain that y may leave, at first. Less of it costs more
-        calls of ∇ᵧ and may save some of ∇ₓ: 0.05 where not given, 0.001 where ∇ₓ takes a round.
+        The fraction of the expected gain of the next step in x that may be left to gain in y, at first. A smaller one
+        costs more calls of ∇ᵧ and may save some of ∇ₓ. By default 0.05, or 0.001 if ∇ₓ takes a round of communication.
     stateless : bool
-        Start y from zero at every x, with nothing remembered from the last one.
+        Whether y starts from zero at every x, and nothing is kept from the previous x.
     """
 
     name: ClassVar[str] = "reduced-lbfgs"
@@ -172,7 +175,7 @@ class ReducedLbfgs(Method):
         require_choice("outer", self.outer, ("x", "y"))
 
     def check(self, problem: Problem) -> None:
-        solver = INNER_SOLVERS[self._inner(problem)]
+        solver = INNER_SOLVERS[self._choose_inner(problem)]
         if solver.needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
         if solver.needs_constants:
@@ -182,7 +185,7 @@ class ReducedLbfgs(Method):
         return Outer(self.outer)
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> ReducedState:
-        task = self._task(problem, None)
+        task = self._make_task(problem, None)
         start = Candidate(x, y)
         return ReducedState(
             x=x,
@@ -191,7 +194,8 @@ class ReducedLbfgs(Method):
             gain=math.inf,
             pairs=Pairs.none(x),
             min_curvature_seen=math.inf,
-            inner_tolerance_ratio=self.inner_tolerance_ratio or (_TIGHT if problem.part_sizes else _LOOSE),
+            inner_tolerance_ratio=self.inner_tolerance_ratio
+            or (_FIRST_RATIO_PER_ROUND if problem.part_sizes else _FIRST_RATIO),
             stuck=0,
             calls=0,
             first_bound=math.inf,
@@ -211,60 +215,60 @@ class ReducedLbfgs(Method):
         if norm(state.gradient) == 0.0:
             lowered, evaluation = self._lower_y(problem, state, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
-            return self._judge(problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _FRESH_STARTS)
-        direction = self._direction(problem, state)
+            return self._judge(problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _MOST_RESTARTS)
+        direction = self._find_direction(problem, state)
         expected_gain = -0.5 * dot(state.gradient, direction)
-        if state.gain > _TOO_LOOSE * expected_gain:
-            ratio = _TIGHTER * state.inner_tolerance_ratio
+        if state.gain > _MOST_LEFT * expected_gain:
+            ratio = _TIGHTEN * state.inner_tolerance_ratio
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
             state = state._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
             lowered, evaluation = self._lower_y(problem, state, allowed)
-            return self._judge(problem, lowered, evaluation, exhausted=state.stuck > _FRESH_STARTS)
+            return self._judge(problem, lowered, evaluation, exhausted=state.stuck > _MOST_RESTARTS)
         moved, evaluation = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
         if not is_same_point(state.x, moved.x, evaluation.rounding.eps):
             return self._judge(problem, moved._replace(stuck=0), evaluation, exhausted=False)
-        # Too loose a y, or directions that lead nowhere, look like rounding; start again before believing in it.
+        # An inaccurate y, or bad pairs, can look like rounding. Rule them out first: tighten y, drop the pairs.
         restarted = moved._replace(
             stuck=state.stuck + 1,
-            inner_tolerance_ratio=_MUCH_TIGHTER * state.inner_tolerance_ratio,
+            inner_tolerance_ratio=_TIGHTEN_WHEN_STUCK * state.inner_tolerance_ratio,
             pairs=Pairs.none(state.x),
             gain=math.inf,
         )
-        return self._judge(problem, restarted, evaluation, exhausted=restarted.stuck > _FRESH_STARTS)
+        return self._judge(problem, restarted, evaluation, exhausted=restarted.stuck > _MOST_RESTARTS)
 
     def patience(self, problem: Problem) -> int:
         constants = problem.constants
         if constants is None or not _can_guard(constants):
             return DEFAULT_PATIENCE
         rate = block_parameters(constants).alpha
-        return _TIMES_THEORY * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
+        return _PATIENCE_FACTOR * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
 
-    def _direction(self, problem: Problem, state: ReducedState) -> Vector:
+    def _find_direction(self, problem: Problem, state: ReducedState) -> Vector:
         if not state.pairs.steps:
             constants = problem.constants
             return first_step(state.gradient, state.x, None if constants is None else constants.L_x)
         direction = -inverse_times(state.pairs, state.gradient)
-        longest, length = _GROWTH * norm(state.pairs.steps[-1]), norm(direction)
+        longest, length = _MOST_GROWTH * norm(state.pairs.steps[-1]), norm(direction)
         return direction if length <= longest else (longest / length) * direction
 
-    def _inner(self, problem: Problem) -> str:
+    def _choose_inner(self, problem: Problem) -> str:
         if self.inner != "auto":
             return self.inner
         return "newton" if problem.part_sizes and problem.has_y_hessian else "lbfgs"
 
-    def _task(self, problem: Problem, allowed: float | None) -> LowerY:
-        return LowerY(self._inner(problem), allowed, problem.constants, self.stateless)
+    def _make_task(self, problem: Problem, allowed: float | None) -> LowerY:
+        return LowerY(self._choose_inner(problem), allowed, problem.constants, self.stateless)
 
     def _lower_y(self, problem: Problem, state: ReducedState, allowed: float | None) -> tuple[ReducedState, Evaluation]:
-        """The state at the same x with y lowered further, and ∇F(x) there."""
-        y, evaluation = problem.fix(state.x).run_on_parts(self._task(problem, allowed), state.y)
+        """The state at the same x after f was lowered in y, and the evaluation there."""
+        y, evaluation = problem.fix(state.x).run_on_parts(self._make_task(problem, allowed), state.y)
         gain = max(part.gain for part in y)
         return state._replace(y=y, gain=gain, gradient=evaluation.grad_x, calls=state.calls + 1), evaluation
 
     def _move_x(
         self, problem: Problem, state: ReducedState, direction: Vector, allowed: float
     ) -> tuple[ReducedState, Evaluation]:
-        """The state after a step along the direction."""
+        """The state after a step along the direction, and the evaluation there."""
 
         def at(x: Vector) -> XPoint:
             nonlocal state
@@ -288,17 +292,17 @@ class ReducedLbfgs(Method):
         return state, point.evaluation
 
     def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool) -> ReducedState:
-        """The state with its candidate and its bound, or BAM's, where it takes over."""
+        """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         newest = (evaluation.grad_x_norm, evaluation.grad_y_norm)
-        # Where x can move no more nothing new will show, so only the newest point counts.
-        points = _points_behind_an_estimate(problem)
+        # If x can no longer move, later points would be the same, so only the newest one counts.
+        points = _count_points_for_estimate(problem)
         state = state._replace(
             norms=points * (newest,) if exhausted else (*state.norms, newest)[-points:],
             secant_point=check_constants(problem, evaluation, state.secant_point),
         )
         bound = problem.bound(evaluation)
         if math.isinf(bound.value):
-            bound = self._estimate(problem, state)
+            bound = self._estimate_bound(problem, state)
         candidate = Candidate(state.x, evaluation.y, bound, exhausted)
         best = candidate if bound.value <= state.best.bound.value else state.best
         first_bound = bound.value if math.isinf(state.first_bound) else state.first_bound
@@ -306,24 +310,24 @@ class ReducedLbfgs(Method):
         constants = problem.constants
         if constants is None or not _is_behind(constants, state):
             return state
-        note = f"BAM took over after {state.calls} calls of the outer gradient, for want of progress"
-        guard = Bam().init(problem, best.x, evaluation.y)  # in a federation only the newest y is kept
+        note = f"BAM took over after {state.calls} calls of the outer gradient, as progress was too slow"
+        guard = Bam().init(problem, best.x, evaluation.y)  # federated clients keep only the newest y
         return state._replace(guard=guard, candidate=best._replace(note=note))
 
-    def _estimate(self, problem: Problem, state: ReducedState) -> Bound:
-        """What |∇f|²/2μ would be with the least curvatures seen, times a factor for those not seen."""
+    def _estimate_bound(self, problem: Problem, state: ReducedState) -> Bound:
+        """|∇f|²/2μ with the least curvatures seen in place of μ, times a safety factor for those not seen."""
         if state.norms[-1] == (0.0, 0.0):
             return Bound(0.0)
         in_x, in_y = state.min_curvature_seen, min(memory.min_curvature_seen for memory in state.y)
-        enough = len(state.norms) >= _points_behind_an_estimate(problem)
+        enough = len(state.norms) >= _count_points_for_estimate(problem)
         if not (enough and min(in_x, in_y) > 0.0 and max(in_x, in_y) < math.inf):
             return UNKNOWN
         norm_x, norm_y = (max(norms) for norms in zip(*state.norms, strict=True))
-        return Bound(_CAUTION * (square(norm_x) / (2.0 * in_x) + square(norm_y) / (2.0 * in_y)))
+        return Bound(_SAFETY_FACTOR * (square(norm_x) / (2.0 * in_x) + square(norm_y) / (2.0 * in_y)))
 
 
-def _points_behind_an_estimate(problem: Problem) -> int:
-    return min(_POINTS_BEHIND_AN_ESTIMATE, problem.d_x + _MORE_POINTS)
+def _count_points_for_estimate(problem: Problem) -> int:
+    return min(_POINTS_FOR_ESTIMATE, problem.d_x + _EXTRA_POINTS)
 
 
 def _can_guard(constants: Constants) -> bool:
@@ -333,9 +337,9 @@ def _can_guard(constants: Constants) -> bool:
 
 
 def _is_behind(constants: Constants, state: ReducedState) -> bool:
-    """Whether BAM's guarantee would have been met with half the calls.
+    """Whether BAM would certainly have reached the best bound with half the calls.
 
-    By Theorem 2.2 f - f* falls to 3(1 + α)⁻ᵏ of what it was in k calls of ∇ₓf, and the bound is at most κ times that.
+    By Theorem 2.2, k calls of ∇ₓf lower f - f* to 3(1 + α)⁻ᵏ of what it was, and the bound is at most κ times that.
     """
     best = state.best.bound.value
     if not _can_guard(constants) or not math.isfinite(state.first_bound) or best <= 0.0:

@@ -1,4 +1,4 @@
-"""reduced-newton: Newton's method on F(x) = min_y f(x, y), with Hessian products only."""
+"""reduced-newton: Newton's method on F(x) = min_y f(x, y), with Hessian products instead of matrices."""
 
 from __future__ import annotations
 
@@ -16,78 +16,80 @@ from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, 
 from minmin.methods.base import Candidate, Method, require_second_order
 from minmin.methods.newton_step import NewtonStep, solve_newton_system
 from minmin.methods.y_system import YStep, YSystem
-from minmin.numerics.dense import positive
+from minmin.numerics.dense import replace_zeros
 from minmin.numerics.step_search import search_step
 
-_WORTH_A_Y_STEP = 0.01
-"""Another step in y alone comes first while y has more than this part left of what it first had to gain. On the hardest
-generated clicks 0.01 and 0.1 take 42 products in x, 0.5 takes 57 and 1e-4 54."""
+_LEAST_Y_GAIN = 0.01
+"""At the start, steps in y alone are taken while their gain is more than this fraction of the first one's. On the
+hardest generated clicks, 0.01 and 0.1 take 42 products in x, 0.5 takes 57, and 1e-4 takes 54."""
 _OVERSHOOT = _UNDERSHOOT = 0.3
-"""See :func:`minmin.numerics.step_search.search_step`. The former may be 0.1 to 0.9 for one product more or less. With
-the latter at 0.1, 0.3 and 0.6 a9a takes 273, 245 and 276 products for two penalties."""
-_CAUTION = 4.0
-"""Estimated bounds are multiplied by this. Without it 21 of 200 were below the true gap, on random logistic and Poisson
-regressions with α_x = 0; with it none was."""
-_SURE, _QUIET = 0.5, 2
-"""A bound is estimated only after _QUIET steps in a row that stay this near, in units of where the model holds: there
-the second derivative changes by a factor √e at most. Of the same 200 none was below the true gap with one such step,
-and one where any step would do; the second step is a margin, for it costs one step in ten."""
-_STUCK = 3
-"""After so many steps in a row that move nothing a run is at its end. The second and third are tries with the surrogate
-curvature; 1 to 6 end the hard cases of the tests alike."""
+"""See :func:`minmin.numerics.step_search.search_step`. With an overshoot of 0.1 to 0.9 the products differ by one. With
+an undershoot of 0.1, 0.3 and 0.6, a9a takes 273, 245 and 276 products for two penalties."""
+_SAFETY_FACTOR = 4.0
+"""Estimated bounds are multiplied by this. Without it, 21 of 200 bounds on random logistic and Poisson regressions with
+α_x = 0 were below the true gap; with it, none was."""
+_NEAR, _NEAR_STEPS_NEEDED = 0.5, 2
+"""A bound is estimated only after ``_NEAR_STEPS_NEEDED`` steps in a row of at most this length, in units of the region
+where the quadratic model holds: there the second derivative changes by a factor √e at most. Of the same 200 bounds none
+was below the true gap with one such step, and one was if any step would do. The second step is a margin, which costs
+one step in ten."""
+_MOST_STUCK_STEPS = 3
+"""A run ends after this many steps in a row that move nothing. The second and third try the surrogate curvature; with 1
+to 6 the hard cases of the tests end in the same way."""
 _PATIENCE = 100
-"""Within so many iterations the bound must halve. The hard cases of the tests take 16 at most in all, and starts 10⁸
-away 13."""
-_SHRUNK, _STALE = 4.0, 30
-"""What is cached of x is computed again where x has shrunk to less than 1/_SHRUNK of what it was, and after _STALE
-steps: rounding errors of larger numbers stay in it. Without that f was off by 2e-11 after a start 10⁶ away; that a
-quarter and 30 steps are often enough is a choice."""
-_LEFT = 1e-6
-"""Where a y-Hessian is singular, so much of ∇ᵧf may lie outside of its range. Over 200 singular Hessians rounding left
-1.3e-14 at most of a gradient in the range, and 0.07 at least of one that was not; this lies between."""
-_ZERO = 10.0
-"""A gradient of so many times its rounding error may be zero. Nothing decides on the value: 1 to 1000 end the hard
-cases of the tests alike."""
-_SHORT = 0.05
-"""Where so small a part of a Newton step is all that can be taken, the model's curvature is that of somewhere else.
-From nine starts 10² to 10⁶ away, runs take 88 steps in all without it, 77 with 0.05 and 74 with 0.3."""
+"""The bound must halve within this many iterations. Whole runs take at most 16 on the hard cases of the tests, and 13
+from starts at distance 10⁸."""
+_SHRINK_FACTOR, _MOST_CACHED_STEPS = 4.0, 30
+"""The cache is computed again if |x| has shrunk below 1/``_SHRINK_FACTOR`` of its largest value, and after
+``_MOST_CACHED_STEPS`` steps, since it contains the rounding errors of larger numbers. Without that, f was off by 2e-11
+after a start at distance 10⁶. The two values are a choice."""
+_OUT_OF_RANGE = 1e-6
+"""If H_yy is singular, at most this fraction of ∇ᵧf may lie outside its range. For 200 singular Hessians this fraction
+was at most 1.3e-14, by rounding, for a gradient in the range, and at least 0.07 for one that was not."""
+_ZERO_FACTOR = 10.0
+"""A gradient of at most this times its rounding error may be zero. The value does not matter: with 1 to 1000 the hard
+cases of the tests end in the same way."""
+_SHORT_STEP = 0.05
+"""If less than this fraction of a Newton step can be taken, the curvature at the point is a bad guide, and the
+surrogate curvature is tried. Runs from nine starts at distances 10² to 10⁶ take 88 steps in total without it, 77 with
+0.05 and 74 with 0.3."""
 
 _NO_MINIMUM = (
-    "f has no minimum: it is unbounded below, or approaches its infimum in the limit, along some direction (for a "
-    "logistic regression this means that the data are separable); with a penalty above 0 on both blocks there is one"
+    "f has no minimum: along some direction it is unbounded below, or falls towards a limit that it never reaches (for "
+    "a logistic regression this means that the data are separable); add a penalty above 0 on both blocks"
 )
 
 
 class NewtonState(NamedTuple):
-    """The iteration between two steps.
+    """The state between two steps.
 
     Attributes
     ----------
     x, y : vectors
     cache : tuple of arrays
-        What the evaluation at (x, y) caches.
+        The cache of the evaluation at (x, y).
     gradient : vector or None
-        ∇F(x), of the quadratic model after ``y_step``; None before the first step.
+        ∇F(x): ∇ₓ of the quadratic model after ``y_step``; None before the first step.
     y_step : YStep or None
-        The Newton step in y alone that is still to be taken.
+        The Newton step in y alone from (x, y); the next step contains it.
     roots : tuple of arrays
-        Of the y-Hessian; see :class:`YSystem`.
+        Roots of H_yy⁻¹; see :class:`YSystem`.
     scale : float
-        |∇F| at first, in the preconditioner's norm.
+        |∇F| at the first step, in the preconditioner's norm.
     noise : float
-        How large rounding errors in ∇F are expected to be.
-    quiet : int
-        Steps in a row that stayed where the quadratic model holds.
+        The expected size of rounding errors in ∇F.
+    near_steps : int
+        Steps in a row that stayed near enough for the quadratic model to hold.
     min_curvature_seen : float
-        The least curvature of F seen in them.
+        The least curvature of F seen in those steps.
     estimate : float
-        What the bound would be by it.
+        The bound estimated from that curvature.
     stuck : int
         Steps in a row that moved nothing.
-    peak : float
-        The largest |x| or |dx| since the cache was computed from x itself.
-    age : int
-        Steps since then.
+    largest_norm : float
+        The largest |x| or |dx| since the cache was last computed from x itself.
+    cached_steps : int
+        The number of steps since then.
     candidate : Candidate
     """
 
@@ -99,45 +101,45 @@ class NewtonState(NamedTuple):
     roots: tuple[Array, ...]
     scale: float
     noise: float
-    quiet: int
+    near_steps: int
     min_curvature_seen: float
     estimate: float
     stuck: int
-    peak: float
-    age: int
+    largest_norm: float
+    cached_steps: int
     candidate: Candidate
 
 
 @dataclass(frozen=True)
 class ReducedNewton(Method):
-    """Newton's method on F(x) = min_y f(x, y), its systems solved by conjugate gradients.
+    """Newton's method on F(x) = min_y f(x, y); conjugate gradients solve its systems.
 
     Problem: min f(x, y), f convex, with products of its Hessian; constants are not needed.
 
-    Algorithm: the Newton step of (x, y) jointly, y eliminated: S dx = -∇F with S = H_xx - H_xy H_yy⁻¹ H_yx, the Hessian
-    of F, and dy = -H_yy⁻¹(∇ᵧf + H_yx dx). Conjugate gradients with a diagonal preconditioner solve for dx as exactly as
-    the gradient is small (Eisenstat and Walker's forcing); H_yy is factorised once per step, or, where y is large,
-    inverted by conjugate gradients too. Images X·dx are carried along, so that for a GLM neither the line search
-    nor the next point costs a product with X: a step costs two for every step of conjugate gradients, one for
-    ∇F and one for the preconditioner.
+    Algorithm: the joint Newton step in x and y with y eliminated: S dx = -∇F with S = H_xx - H_xy H_yy⁻¹ H_yx, the
+    Hessian of F, and dy = -H_yy⁻¹(∇ᵧf + H_yx dx). Conjugate gradients with a diagonal preconditioner solve for dx, more
+    exactly as the gradient gets smaller (Eisenstat and Walker's forcing). H_yy is factorised once per step; if y is
+    large, conjugate gradients solve its systems, too. The image X·dx is kept, so for a GLM neither the line search nor
+    the next point costs a product with X. A step costs two products for every step of conjugate gradients, one for ∇F
+    and one for the preconditioner.
 
-    Guarantee: superlinear convergence near a minimum where the Hessian is positive definite. The bound is the duality
-    gap for a GLM or a Softmax, which the data alone prove, else by strong convexity. Where neither can be had it is
-    estimated. Where a step shows a direction in which f is unbounded, :class:`minmin.NoMinimumError` is raised.
+    Guarantee: superlinear convergence near a minimum with a positive definite Hessian. The bound of a GLM or a Softmax
+    is the duality gap, which the data alone prove; otherwise it follows from strong convexity. If neither gives one, it
+    is estimated. :class:`minmin.NoMinimumError` is raised if a step shows a direction in which f is unbounded.
 
     Reference: Dembo, Eisenstat and Steihaug, "Inexact Newton methods" (1982).
 
     Parameters
     ----------
     first_y_steps : int
-        So many Newton steps at most in y alone come before the first one in x. They cost no product with X; without
-        them the easiest set of generated clicks takes two steps more.
+        The most Newton steps in y alone before the first one in x. They cost no product with X. Without them, the
+        easiest set of generated clicks takes two more steps.
     loosest, forcing_power : float
-        Conjugate gradients lower the residual to min(loosest, (|∇F|/|∇F at first|)^forcing_power) of ∇F. With 0.5
-        instead of 0.2 the hardest clicks take 110 to 126 products to a certificate instead of 98 to 104; with a power
-        of ¾ or 1 they take up to 159.
+        Conjugate gradients stop at a relative residual of min(loosest, (|∇F|/|∇F at the first step|)^forcing_power).
+        With loosest = 0.5 instead of 0.2 the hardest clicks take 110 to 126 products to a certificate instead of 98 to
+        104; with a power of ¾ or 1 they take up to 159.
     most_cg_steps : int
-        Of conjugate gradients, in one Newton step: a limit that a9a, with 174 in a whole run, never meets.
+        The most steps of conjugate gradients in one Newton step. For comparison: a whole run on a9a takes 174.
     """
 
     name: ClassVar[str] = "reduced-newton"
@@ -169,48 +171,51 @@ class ReducedNewton(Method):
             roots=(),
             scale=math.inf,
             noise=0.0,
-            quiet=0,
+            near_steps=0,
             min_curvature_seen=math.inf,
             estimate=math.inf,
             stuck=0,
-            peak=norm(x),
-            age=0,
+            largest_norm=norm(x),
+            cached_steps=0,
             candidate=Candidate(x, y),
         )
 
     def step(self, problem: SecondOrderProblem, state: NewtonState) -> NewtonState:
         if state.gradient is None or state.y_step is None:
-            return self._first(problem, state)
+            return self._begin(problem, state)
         evaluation = problem.evaluate(state.x, state.y, state.cache)
-        trial = self._try(YSystem(evaluation, state.roots), state.gradient, state.y_step, state.scale)
+        trial = self._try_newton_step(YSystem(evaluation, state.roots), state.gradient, state.y_step, state.scale)
         state = state._replace(scale=trial.scale)
-        flat = trial.step.flat and trial.step.residual > _ZERO * state.noise
+        flat = trial.step.flat and trial.step.residual > _ZERO_FACTOR * state.noise
         if flat and problem.flat_gradient_proves_unbounded:
             raise NoMinimumError(_NO_MINIMUM)
-        if trial.step.flat or trial.t < _SHORT or state.stuck > 0:
-            trial = _lower(self._try_surrogate(evaluation, trial), trial)
+        if trial.step.flat or trial.t < _SHORT_STEP or state.stuck > 0:
+            trial = _choose_lower(self._try_surrogate(evaluation, trial), trial)
         new, step = trial.new, trial.step
         if new is None:
-            return _stay(state, quiet=0 if flat else state.quiet + 1)
+            return _stay(state, near_steps=0 if flat else state.near_steps + 1)
         if new.is_unbounded_along((step.direction, step.dy)) or new.is_unbounded_along():
             raise NoMinimumError(_NO_MINIMUM)
         eps = evaluation.rounding.eps
-        stands = is_same_point(state.x, new.x, eps) and is_same_point(state.y, new.y, eps)
-        peak, age = max(state.peak, norm(new.x), trial.t * norm(step.direction.dx)), state.age + 1
-        if peak > _SHRUNK * norm(new.x) or age > _STALE:
+        has_stopped = is_same_point(state.x, new.x, eps) and is_same_point(state.y, new.y, eps)
+        largest_norm = max(state.largest_norm, norm(new.x), trial.t * norm(step.direction.dx))
+        cached_steps = state.cached_steps + 1
+        if largest_norm > _SHRINK_FACTOR * norm(new.x) or cached_steps > _MOST_CACHED_STEPS:
             new = problem.evaluate(new.x, new.y)
-            peak, age = norm(new.x), 0
-        state = state._replace(stuck=state.stuck + 1 if stands else 0, peak=peak, age=age)
+            largest_norm, cached_steps = norm(new.x), 0
+        state = state._replace(
+            stuck=state.stuck + 1 if has_stopped else 0, largest_norm=largest_norm, cached_steps=cached_steps
+        )
         y_system = YSystem(new)
-        return self._arrive(problem, state, y_system, y_system.newton_step(), None if flat else trial)
+        return self._finish_step(problem, state, y_system, y_system.newton_step(), None if flat else trial)
 
-    def _first(self, problem: SecondOrderProblem, state: NewtonState) -> NewtonState:
-        """The state at the start, with y lowered."""
+    def _begin(self, problem: SecondOrderProblem, state: NewtonState) -> NewtonState:
+        """The state at the start, after a few Newton steps in y alone."""
         evaluation = problem.evaluate(state.x, state.y)
         y_system = YSystem(evaluation)
         y_step = y_system.newton_step()
         rounding = evaluation.rounding
-        enough = max(_WORTH_A_Y_STEP * y_step.gain, square(_ZERO * rounding.eps * rounding.fixed_terms))
+        enough = max(_LEAST_Y_GAIN * y_step.gain, square(_ZERO_FACTOR * rounding.eps * rounding.fixed_terms))
         for _ in range(self.first_y_steps):
             if not y_step.gain > enough:
                 break
@@ -219,22 +224,26 @@ class ReducedNewton(Method):
             y_step = y_system.newton_step()
         if evaluation.is_unbounded_along():
             raise NoMinimumError(_NO_MINIMUM)
-        return self._arrive(problem, state, y_system, y_step, None)
+        return self._finish_step(problem, state, y_system, y_step, None)
 
-    def _arrive(
+    def _finish_step(
         self, problem: SecondOrderProblem, state: NewtonState, y_system: YSystem, y_step: YStep, trial: Trial | None
     ) -> NewtonState:
-        """The state at a new point, with its bound; ``trial`` led there, if anything is to be learnt from it."""
+        """The state at a new point, with its bound.
+
+        ``trial`` is the step that led there; None if the estimate of the bound must not use it.
+        """
         evaluation = y_system.evaluation
         after = evaluation.model_after(y_step.dy)
         if not norm(after.grad_x) + y_step.gain < math.inf:
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
-        bound, noise = problem.bound_after(evaluation, after, y_system.whole_root)
-        quiet, min_curvature, estimate = 0, math.inf, math.inf
-        if math.isinf(bound.value) and trial is not None and trial.distance_from(evaluation) <= _SURE:
-            quiet, min_curvature = state.quiet + 1, min(state.min_curvature_seen, trial.step.min_curvature_seen)
-            estimate = _estimate(problem, y_system, y_step, after.grad_x, min_curvature, noise)
-            bound = Bound(estimate if quiet >= _QUIET else math.inf, bound.floor)
+        bound, noise = problem.bound_after(evaluation, after, y_system.full_rank_root)
+        near_steps, min_curvature, estimate = 0, math.inf, math.inf
+        if math.isinf(bound.value) and trial is not None and trial.distance_from(evaluation) <= _NEAR:
+            near_steps = state.near_steps + 1
+            min_curvature = min(state.min_curvature_seen, trial.step.min_curvature_seen)
+            estimate = _estimate_gap(problem, y_system, y_step, after.grad_x, min_curvature, noise)
+            bound = Bound(estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf, bound.floor)
         return state._replace(
             x=evaluation.x,
             y=evaluation.y,
@@ -243,18 +252,18 @@ class ReducedNewton(Method):
             y_step=y_step,
             roots=y_system.roots,
             noise=noise[0],
-            quiet=quiet,
+            near_steps=near_steps,
             min_curvature_seen=min_curvature,
             estimate=estimate,
             candidate=Candidate(
-                evaluation.x, evaluation.y, bound, exhausted=state.stuck >= _STUCK, cache=evaluation.cache
+                evaluation.x, evaluation.y, bound, exhausted=state.stuck >= _MOST_STUCK_STEPS, cache=evaluation.cache
             ),
         )
 
-    def _try(self, y_system: YSystem, gradient: Vector, y_step: YStep, scale: float) -> Trial:
-        """The Newton step, as far as it is good; ``scale`` is |∇F| at first, infinite where this is first."""
+    def _try_newton_step(self, y_system: YSystem, gradient: Vector, y_step: YStep, scale: float) -> Trial:
+        """Take the Newton step, or a fraction of it; ``scale`` is |∇F| at the run's first step, infinite before it."""
         evaluation = y_system.evaluation
-        diagonal = positive(evaluation.hess_xx_diagonal())
+        diagonal = replace_zeros(evaluation.hess_xx_diagonal())
         size = math.sqrt(dot(gradient, gradient / diagonal))
         scale = size if math.isinf(scale) else scale
         tolerance = min(self.loosest, (size / scale) ** self.forcing_power) if scale > 0.0 else self.loosest
@@ -273,16 +282,16 @@ class ReducedNewton(Method):
         return Trial(new, step, t, scale)
 
     def _try_surrogate(self, evaluation: SecondOrderEvaluation, near: Trial) -> Trial | None:
-        """The same with a curvature that does not vanish far away; None where there is no other.
+        """The same with the surrogate curvature; None if there is no surrogate.
 
-        Of f's own curvature it says no more than ``near``, the Newton step.
+        ``near`` is the Newton step: only that has seen the curvature of f itself.
         """
         surrogate = evaluation.with_surrogate_curvature()
         if surrogate is None:
             return None
         y_system = YSystem(surrogate)
         y_step = y_system.newton_step()
-        trial = self._try(y_system, surrogate.model_after(y_step.dy).grad_x, y_step, math.inf)
+        trial = self._try_newton_step(y_system, surrogate.model_after(y_step.dy).grad_x, y_step, math.inf)
         return trial._replace(step=trial.step._replace(min_curvature_seen=near.step.min_curvature_seen))
 
     def patience(self, problem: Problem) -> int:
@@ -290,7 +299,18 @@ class ReducedNewton(Method):
 
 
 class Trial(NamedTuple):
-    """Where a step leads (nowhere if f does not fall), the step, how much of it was taken, and |∇F| at first."""
+    """A step that was tried.
+
+    Attributes
+    ----------
+    new : SecondOrderEvaluation or None
+        The evaluation at the new point; None if f does not fall along the step.
+    step : NewtonStep
+    t : float
+        The fraction of the step that was taken.
+    scale : float
+        |∇F| at the first step of the run.
+    """
 
     new: SecondOrderEvaluation | None
     step: NewtonStep
@@ -298,12 +318,12 @@ class Trial(NamedTuple):
     scale: float
 
     def distance_from(self, evaluation: SecondOrderEvaluation) -> float:
-        """How far the part that was taken leads out of where the quadratic model holds."""
+        """The length of what was taken of the step, see :meth:`SecondOrderEvaluation.model_distance`."""
         return self.t * evaluation.model_distance(self.step.direction, self.step.dy)
 
 
-def _lower(one: Trial | None, other: Trial) -> Trial:
-    """The one that leads lower."""
+def _choose_lower(one: Trial | None, other: Trial) -> Trial:
+    """The trial with the lower f."""
     if one is None or one.new is None:
         return other
     return one if other.new is None or one.new.value <= other.new.value else other
@@ -319,16 +339,16 @@ def _move_y(evaluation: SecondOrderEvaluation, y_step: YStep) -> SecondOrderEval
     return search_step(at, -y_step.gain, overshoot=_OVERSHOOT, undershoot=_UNDERSHOOT)[0] or evaluation
 
 
-def _stay(state: NewtonState, quiet: int) -> NewtonState:
-    """The state after a step that leads nowhere."""
-    candidate = state.candidate._replace(exhausted=state.stuck + 1 >= _STUCK)
+def _stay(state: NewtonState, near_steps: int) -> NewtonState:
+    """The state after a step along which f does not fall."""
+    candidate = state.candidate._replace(exhausted=state.stuck + 1 >= _MOST_STUCK_STEPS)
     if candidate.bound.basis == "estimate":
-        value = state.estimate if quiet >= _QUIET else math.inf
+        value = state.estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf
         candidate = candidate._replace(bound=candidate.bound._replace(value=value))
-    return state._replace(stuck=state.stuck + 1, quiet=quiet, candidate=candidate)
+    return state._replace(stuck=state.stuck + 1, near_steps=near_steps, candidate=candidate)
 
 
-def _estimate(
+def _estimate_gap(
     problem: SecondOrderProblem,
     y_system: YSystem,
     y_step: YStep,
@@ -336,17 +356,17 @@ def _estimate(
     min_curvature: float,
     noise: tuple[float, float],
 ) -> float:
-    """What |∇F|²/2μ would be with the least curvature seen, and y's part, times a factor for what was not seen.
+    """|∇F|²/2μ with the least curvature seen in place of μ, plus the gain in y, times a safety factor.
 
-    It means something only near a minimum: steps along which f is unbounded stay as long as they are.
+    It is meaningful only near a minimum: if f is unbounded, steps do not get shorter.
     """
-    left = norm(y_system.gradient_after(y_step.dy))
-    if left > _LEFT * norm(y_system.evaluation.grad_y) and left > _ZERO * noise[1]:
+    out_of_range = norm(y_system.gradient_after(y_step.dy))
+    if out_of_range > _OUT_OF_RANGE * norm(y_system.evaluation.grad_y) and out_of_range > _ZERO_FACTOR * noise[1]:
         if problem.flat_gradient_proves_unbounded:
             raise NoMinimumError(_NO_MINIMUM)
         return math.inf
     size = norm(gradient)
-    if not 0.0 < min_curvature < math.inf and size > _ZERO * noise[0]:
+    if not 0.0 < min_curvature < math.inf and size > _ZERO_FACTOR * noise[0]:
         return math.inf
     in_x = square(size) / (2.0 * min_curvature) if min_curvature > 0.0 else 0.0
-    return _CAUTION * (in_x + 0.5 * y_step.gain + y_system.evaluation.value_noise())
+    return _SAFETY_FACTOR * (in_x + 0.5 * y_step.gain + y_system.evaluation.value_noise())

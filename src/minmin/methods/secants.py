@@ -1,4 +1,4 @@
-"""Secants: what a run sees of the constants, for free, from gradients it has computed anyway."""
+"""Checks of the constants at no extra cost, from the gradients that a run computes anyway."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple, NoReturn
 from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Problem
 from minmin.core.vectors import Vector, dot
-from minmin.errors import ConstantsError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError
 
 _TOLERANCE = 0.01
-"""Constants that are off by less than this go unremarked: users round them to two or three digits, and a step of 1/L is
-then 1 % too long, where gradient methods bear up to twice its length."""
+"""Constants may be off by this fraction: users round them to two or three digits. A step of 1/L is then 1 % too long,
+and gradient methods still converge with steps up to twice as long."""
 _NOISE_MARGIN = 4.0
-"""Between two points both gradients are off by their rounding errors, which is twice the error; this is twice that."""
+"""The difference of two gradients has up to twice the rounding error of one; this is twice that."""
 
 
 class SecantPoint(NamedTuple):
-    """A point and both gradients there, kept to be compared with the next.
+    """A point and both gradients there, to compare with the next such point.
 
-    And the rounding errors and the precision of the gradients, and the largest gradient of the run so far.
+    Also the rounding errors and the precision of the gradients, and the largest gradient of the run so far.
     """
 
     x: Vector
@@ -33,9 +33,9 @@ class SecantPoint(NamedTuple):
 
 
 def check_constants(problem: Problem, evaluation: Evaluation, before: SecantPoint | None) -> SecantPoint | None:
-    """Compare a point where both gradients are known with the one before, and keep it for the next.
+    """Compare a point where both gradients are known with the previous one, and return it for the next comparison.
 
-    None where the problem has no constants, or shows no ∇ᵧ.
+    Returns None if the problem has no constants, or ∇ᵧ stays with the clients.
     """
     constants = problem.constants
     if constants is None or problem.y_is_remote:
@@ -56,9 +56,10 @@ def check_constants(problem: Problem, evaluation: Evaluation, before: SecantPoin
 
 
 def check_secant(constants: Constants, old: SecantPoint, new: SecantPoint) -> None:
-    """Compare the curvature between two points with what Assumptions 1.1 and 1.2 allow.
+    """Compare the curvature between two points with what Assumptions 1.1 and 1.2 allow; raise if it does not fit.
 
-    With differences d, both assumptions together (each applied in both directions) say
+    The assumptions of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, each applied in both directions, say for
+    the differences d of two points that
     μ_x|dx|² + μ_y|dy|² <= <d∇f, d> <= L_x|dx|² + L_y|dy|².
     """
     if math.isinf(constants.L_x) or math.isinf(constants.L_y):
@@ -84,15 +85,18 @@ def check_secant(constants: Constants, old: SecantPoint, new: SecantPoint) -> No
 
 
 def fits_y_secant(constants: Constants, seen: float, size: float) -> bool:
-    """The same between two points with one x: μ_y|dy|² <= <d∇ᵧf, dy> = ``seen`` <= L_y|dy|²."""
+    """Whether the constants hold between two points with the same x: μ_y|dy|² <= <d∇ᵧf, dy> <= L_y|dy|².
+
+    ``seen`` is <d∇ᵧf, dy>, and ``size`` is |dy|².
+    """
     most = (1 + _TOLERANCE) * constants.L_y * size
     return math.isinf(constants.L_y) or (1 - _TOLERANCE) * constants.mu_y * size <= seen <= most
 
 
 def report_y_secant(constants: Constants, seen: float, size: float, largest: float, eps: float, noise: float) -> None:
-    """Report such a secant that does not fit, unless rounding explains it.
+    """Raise for a secant in y that does not fit, unless rounding explains it.
 
-    ``largest`` is the largest ∇ᵧf of the run, ``noise`` the rounding error to expect in it.
+    ``largest`` is the norm of the largest ∇ᵧf of the run, ``noise`` the expected rounding error in it.
     """
     most, least = (1 + _TOLERANCE) * constants.L_y * size, (1 - _TOLERANCE) * constants.mu_y * size
     if _is_lost_in_noise(constants.L_y * math.sqrt(size), largest, eps):
@@ -105,9 +109,10 @@ def report_y_secant(constants: Constants, seen: float, size: float, largest: flo
 
 
 def _is_lost_in_noise(change: float, largest: float, eps: float) -> bool:
-    """A change of gradient this small beside the run's largest may be rounding of terms that nobody knows of.
+    """Whether a change of gradient is so small, compared with the run's largest gradient, that it may be rounding.
 
-    Below √eps of terms as large as that gradient, a change has less than half of its digits left.
+    Gradients may be sums of terms as large as the largest gradient. Of a change below √eps of that, less than half of
+    the digits are right.
     """
     return change < math.sqrt(eps) * largest
 
@@ -115,9 +120,9 @@ def _is_lost_in_noise(change: float, largest: float, eps: float) -> bool:
 def _report(kind: str, constants: Constants, in_y: bool, observed: float, or_other: bool = False) -> NoReturn:
     names = [f"{kind}_{block}" for block in constants.blocks]
     stated = [getattr(constants, f"{kind}_{block}") for block in "xy"]
-    doubt = f" (or {names[not in_y]} = {stated[not in_y]:g}, as the blocks interact)" if or_other else ""
+    alternative = f" (or {names[not in_y]} = {stated[not in_y]:g}, as the blocks interact)" if or_other else ""
     raise ConstantsError(
-        f"{names[in_y]} = {stated[in_y]:g} is wrong: between two points of this run f has the curvature "
-        f"{observed:.4g} in {constants.blocks[in_y]}{doubt}; "
-        f"give a {'larger' if kind == 'L' else 'smaller'} {names[in_y]}, or see what minmin.check(problem) says"
+        f"{names[in_y]} = {stated[in_y]:g} does not hold: between two points of this run f has the curvature "
+        f"{observed:.4g} in {constants.blocks[in_y]}{alternative}; "
+        f"give a {'larger' if kind == 'L' else 'smaller'} {names[in_y]}; or {GRADIENT_MAY_BE_WRONG}"
     )

@@ -1,4 +1,7 @@
-"""What the paper and the methods' theorems derive from the constants: step sizes, metrics, patience."""
+"""What theory derives from the constants: step sizes, metrics, patience.
+
+Theorem 2.2 and the block rescaling are those of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from minmin.core.constants import Constants
 
 
 class BlockParameters(NamedTuple):
-    """Theorem 2.2's parameters of BAM.
+    """The parameters of BAM in Theorem 2.2.
 
     Attributes
     ----------
@@ -19,7 +22,7 @@ class BlockParameters(NamedTuple):
     lam : float
         λ = η_y α: the inner problem's proximal term is |y - y_under|²/(2λ).
     constants : Constants
-        What they were derived from.
+        The constants that they were derived from.
     """
 
     alpha: float
@@ -31,7 +34,7 @@ class BlockParameters(NamedTuple):
 
 @functools.cache
 def block_parameters(constants: Constants) -> BlockParameters:
-    """Theorem 2.2's parameters for these constants, which must be positive and finite."""
+    """The parameters of BAM for these constants, which must be positive and finite."""
     alpha = math.sqrt(constants.mu_x / constants.L_x)
     eta_y = alpha / constants.mu_y
     return BlockParameters(
@@ -74,16 +77,16 @@ class Metric(NamedTuple):
 
 @functools.cache
 def metric(constants: Constants, rescale: bool) -> Metric:
-    """The plain inner product, or that of the paper's block rescaling y' = √(μ_y/μ_x)·y, which has w = μ_y/μ_x."""
+    """The plain inner product, w = 1, or that of the paper's block rescaling y' = √(μ_y/μ_x)·y, w = μ_y/μ_x."""
     weight = constants.mu_y / constants.mu_x if rescale else 1.0
     return Metric(weight, constants.L_x, constants.L_y / weight, min(constants.mu_x, constants.mu_y / weight))
 
 
 def theory_patience(rate: float, kappa: float) -> int:
-    """Iterations over which the largest bound must halve, for a method that gains a factor 1 + rate in each.
+    """The number of iterations in which the largest bound must halve, for a method with a gain of 1 + rate in each.
 
-    f - f* stays below 3(1 + rate)⁻ᵏ of what it was, and a bound below κ times that, so after ln(8κ)/ln(1 + rate) of
-    them it is 3/8 of what it was. Single bounds say little, since they swing with the momentum; hence the largest over
-    so many iterations.
+    In k iterations f - f* falls to 3(1 + rate)⁻ᵏ of what it was, and a bound to κ times that. So after
+    ln(8κ)/ln(1 + rate) iterations the bound is 3/8 of what it was. Single bounds oscillate with the momentum, so the
+    largest over that many iterations is used.
     """
     return math.ceil(math.log(8.0 * kappa) / math.log1p(rate))

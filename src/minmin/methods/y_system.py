@@ -1,4 +1,4 @@
-"""The y-block of the Hessian, inverted in the way that fits its size."""
+"""Systems with H_yy: factorised if y is small, solved by conjugate gradients if it is large."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from minmin.core.rounding import rounding_error
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import Vector, dot, from_parts, parts_of
 from minmin.numerics.cg import conjugate_gradients
-from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_whole, positive
+from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank, replace_zeros
 
 _ACCURACY = 1e-10
-"""How far conjugate gradients lower the residual, so that a large y is as good as a factorised one: a factorisation
-leaves 2e-11 where the condition is 10⁶, and 1e-9 where it is 10⁸. Looser solves are cheaper: three GLMs with 1200
-columns in y take the same steps and products with X from 1e-4 to 1e-14, and with 1e-4 0.4 times the products with Y."""
+"""The relative residual of conjugate gradients, about that of a factorisation: 2e-11 for a condition number of 10⁶, and
+1e-9 for 10⁸. A larger one is cheaper: three GLMs with 1200 columns in y take the same steps and products with X from
+1e-4 to 1e-14, and with 1e-4 they take 0.4 times the products with Y."""
 _STEPS_PER_VARIABLE = 10
-"""Conjugate gradients give up after so many steps per variable: exact arithmetic takes one, rounding several."""
+"""Conjugate gradients stop after this many steps per variable: exact arithmetic needs one, rounding makes it
+several."""
 
 
 class YStep(NamedTuple):
-    """The Newton step in y alone, and twice what the quadratic model expects of it."""
+    """The Newton step in y alone, and its ``gain``: twice the decrease that the quadratic model predicts."""
 
     dy: Vector
     gain: float
 
 
 class YSystem:
-    """H_yy of an evaluation, part by part.
+    """H_yy of an evaluation, with one matrix per part of y.
 
     Parameters
     ----------
     evaluation : SecondOrderEvaluation
     roots : sequence of arrays, optional
-        What :attr:`roots` was at an earlier time, to spare the Hessian.
+        Known :attr:`roots` of the same evaluation, so that its Hessian need not be computed.
     """
 
     def __init__(self, evaluation: SecondOrderEvaluation, roots: Sequence[Array] | None = None):
@@ -43,23 +44,23 @@ class YSystem:
         self._dense = [part.y.shape[0] <= DENSE_UP_TO for part in self._parts]
         if roots is None:
             pairs = zip(self._parts, self._dense, strict=True)
-            roots = [_factorize(part) if dense else positive(part.hess_yy_diagonal()) for part, dense in pairs]
+            roots = [_factorize(part) if dense else replace_zeros(part.hess_yy_diagonal()) for part, dense in pairs]
         self.roots = tuple(roots)
-        """For every part a root of the inverse, or, where y is large, the diagonal."""
+        """For every part a root of the inverse of its H_yy, or the diagonal of H_yy if the part is large."""
 
     @property
-    def whole_root(self) -> Array | None:
-        """A root of H_yy⁻¹, where H_yy is one matrix and not singular; else None."""
-        return self.roots[0] if len(self.roots) == 1 and self._dense[0] and is_whole(self.roots[0]) else None
+    def full_rank_root(self) -> Array | None:
+        """A root of H_yy⁻¹ if H_yy is one factorised matrix and not singular; otherwise None."""
+        return self.roots[0] if len(self.roots) == 1 and self._dense[0] and is_full_rank(self.roots[0]) else None
 
     def newton_step(self) -> YStep:
-        """The Newton step in y alone. Where y is large this is a solve: ask once per point."""
+        """The Newton step in y alone. It is not cached; if y is large, it is a solve by conjugate gradients."""
         gradient = self.evaluation.grad_y
         step = -self.solve(gradient)
         return YStep(step, max(-dot(gradient, step), 0.0))
 
     def gradient_after(self, step: Vector) -> Vector:
-        """∇ᵧ of the quadratic model after a step in y: what lies outside of H_yy's range, where that is singular."""
+        """∇ᵧ of the quadratic model after a Newton step in y; not zero if ∇ᵧf leaves the range of a singular H_yy."""
         pairs = zip(self._parts, parts_of(step), strict=True)
         return from_parts([part.grad_y + part.hess_yy_product(dy) for part, dy in pairs], step)
 
@@ -71,7 +72,7 @@ class YSystem:
 
 def _factorize(part: SecondOrderEvaluation) -> Array:
     hessian = part.hess_yy()
-    return inverse_root(hessian if part.gauge is None else part.gauge.fix(hessian))
+    return inverse_root(hessian if part.gauge is None else part.gauge.make_invertible(hessian))
 
 
 def _solve(part: SecondOrderEvaluation, dense: bool, root: Array, right: Array) -> Array:

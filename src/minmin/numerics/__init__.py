@@ -1,1 +1,1 @@
-"""One of each: conjugate gradients, Lanczos, L-BFGS, a step search, and small dense systems."""
+"""Numerical algorithms: conjugate gradients, Lanczos, L-BFGS, a step search, and small dense systems."""

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from minmin.core.arrays import Array
 from minmin.core.vectors import dot, norm, square
 
-_FLAT = 16.0
-"""Curvature pᵀAp below so many times eps·pᵀMp is none. Along directions in the kernel of random Gram matrices of 20 to
-1000 columns rounding left at most 1.0 times eps·pᵀMp; the rest is a margin."""
+_FLAT_FACTOR = 16.0
+"""Curvature pᵀAp below this times eps·pᵀMp counts as zero. Along directions in the kernel of random Gram matrices of 20
+to 1000 columns, rounding errors were at most 1.0 times eps·pᵀMp; the rest is a margin."""
 
 
 class CgEnd(NamedTuple):
@@ -20,7 +20,7 @@ class CgEnd(NamedTuple):
     Attributes
     ----------
     flat : bool
-        A direction without curvature was met.
+        Whether a search direction without curvature was found.
     residual : float
         The norm of the last residual.
     min_curvature_seen : float
@@ -44,18 +44,18 @@ def conjugate_gradients(
 ) -> CgEnd:
     """Solve Av = ``right`` for a symmetric positive semidefinite A.
 
-    Residuals are measured in the norm of M⁻¹, M the diagonal preconditioner; the last is at most ``tolerance`` times
-    the first.
+    Residuals are measured in the norm of M⁻¹, where M is the diagonal preconditioner. The last residual is at most
+    ``tolerance`` times the first, unless the steps run out or a direction has no curvature.
 
     Parameters
     ----------
     apply : callable
-        ``apply(p)`` is Ap, in an array of its own.
+        ``apply(p)`` is Ap, in a new array.
     move : callable
-        ``move(t)`` adds t·p to the solution, p being the last direction that ``apply`` was given. Whoever solves keeps
-        the solution, together with whatever else is linear in it.
+        ``move(t)`` adds t·p to the solution, where p is the last argument of ``apply``. The caller holds the solution,
+        and whatever else is linear in it.
     right : array
-        It is overwritten.
+        Overwritten.
     diagonal : array
         Positive.
     eps : float
@@ -63,19 +63,19 @@ def conjugate_gradients(
     """
     residual = right
     search = residual / diagonal
-    size = promised = dot(residual, search)  # promised is pᵀMp
+    size = preconditioned_length = dot(residual, search)  # pᵀMp
     enough = square(tolerance) * size
     min_curvature = math.inf
     for _ in range(most_steps):
         image = apply(search)
         curvature = dot(search, image)
-        if not curvature > _FLAT * eps * promised:
+        if not curvature > _FLAT_FACTOR * eps * preconditioned_length:
             return CgEnd(True, norm(residual), min_curvature)
         length = dot(search, search)
         min_curvature = min(min_curvature, curvature / length if length > 0.0 else 0.0)
         t = size / curvature
         move(t)
-        # In place, since these arrays are long and nobody else holds them.
+        # In place: these arrays are long, and nothing else refers to them.
         image *= t
         residual -= image
         scaled = residual / diagonal
@@ -84,5 +84,5 @@ def conjugate_gradients(
             break
         search *= size / before
         search += scaled
-        promised = size + square(size / before) * promised
+        preconditioned_length = size + square(size / before) * preconditioned_length
     return CgEnd(False, norm(residual), min_curvature)

@@ -1,4 +1,4 @@
-"""Small dense systems: a root of the inverse of a symmetric matrix, singular or not."""
+"""Small dense systems: a root of the inverse of a symmetric matrix, which may be singular."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from minmin.core.rounding import rounding_error
 from minmin.errors import NonFiniteError
 
 DENSE_UP_TO = 1000
-"""Systems of up to so many variables are factorised, larger ones solved by conjugate gradients. The inverse root of
-1000 takes 34 ms on one thread, as long as three products with 10⁷ stored numbers (12 ms each); that of 2000 takes 180
-ms."""
+"""Systems with up to this many variables are factorised, larger ones solved by conjugate gradients. The inverse root
+for 1000 variables takes 34 ms on one thread, as long as three products with 10⁷ stored numbers (12 ms each); for 2000
+it takes 180 ms."""
 
 
 def inverse_root(matrix: Array) -> Array:
-    """K with KᵀK = H⁻¹ for a symmetric positive semidefinite H; where H is singular, its pseudo-inverse.
+    """K with KᵀK = H⁻¹ for a symmetric positive semidefinite H, or its pseudo-inverse if H is singular.
 
-    H is scaled to a unit diagonal first, so that blocks of different units do not pass for singular.
+    H is scaled to a unit diagonal first, so that variables in different units do not make it look singular.
     """
     H = to_numpy(matrix).astype(np.float64)
     if not np.isfinite(H).all():
-        raise NonFiniteError("a Hessian of f holds NaN or infinity; is f finite around the start?")
-    kind = np.finfo(to_numpy(matrix).dtype)
+        raise NonFiniteError("a Hessian of f is NaN or infinite; is f finite around the start?")
+    info = np.finfo(to_numpy(matrix).dtype)
     diagonal = np.diagonal(H)
-    # What is nearly too small for a number is no curvature: a step by it would overflow.
-    curved = diagonal > float(kind.tiny) / float(kind.eps) ** 2
+    # Entries close to underflow count as zero curvature, since dividing by them would overflow.
+    curved = diagonal > float(info.tiny) / float(info.eps) ** 2
     scale = np.where(curved, 1.0, 0.0) / np.sqrt(np.where(curved, diagonal, 1.0))
     scaled = H * scale * scale[:, None] + np.diag(np.where(curved, 0.0, 1.0))
     size = H.shape[0]
-    tiny = rounding_error(float(kind.eps), size)
-    # LAPACK by name: the general functions spend ten times as long on checking their arguments.
+    tiny = rounding_error(float(info.eps), size)
+    # LAPACK is called directly: the general functions spend ten times as long on checking their arguments.
     L, failed = lapack.dpotrf(scaled, lower=1, clean=1)
     if failed or not np.diagonal(L).min() ** 2 > tiny:
         eigenvalues, vectors = np.linalg.eigh(scaled)
@@ -43,13 +43,13 @@ def inverse_root(matrix: Array) -> Array:
     return to_like(root * scale, matrix)
 
 
-def positive(diagonal: Array) -> Array:
-    """A diagonal with ones for zeros, which belong to variables that nothing depends on."""
+def replace_zeros(diagonal: Array) -> Array:
+    """Replace zeros in a diagonal by ones: they belong to variables that do not affect f."""
     xp = namespace_of(diagonal)
     return xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))
 
 
-def is_whole(root: Array) -> bool:
-    """Whether an inverse root left out no direction, but for variables that nothing depends on."""
+def is_full_rank(root: Array) -> bool:
+    """Whether an inverse root has no kernel, except for variables that do not affect f."""
     used = to_numpy(root) != 0.0
     return int(used.any(axis=1).sum()) == int(used.any(axis=0).sum())

@@ -1,4 +1,4 @@
-"""Lanczos: approximate eigenvalues of a symmetric operator from its products with a few vectors."""
+"""Lanczos: approximate eigenvalues of a symmetric operator from a few products with vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def ritz_values(
     start: Vector,
     steps: int,
     *,
-    smallest_rest: Callable[[float], float],
+    shortest_direction: Callable[[float], float],
     orthogonalize: bool,
 ) -> Vector:
     """The Ritz values after at most ``steps`` products, in ascending order.
@@ -27,12 +27,12 @@ def ritz_values(
         The operator, v ↦ Av.
     start : array
     steps : int
-    smallest_rest : callable
-        ``smallest_rest(scale)`` is the length below which a new direction is rounding alone; ``scale`` is the largest
-        Rayleigh quotient so far, in size.
+    shortest_direction : callable
+        ``shortest_direction(scale)`` is the length below which a new direction is only rounding error; ``scale`` is the
+        largest absolute Rayleigh quotient so far.
     orthogonalize : bool
-        Make every new direction orthogonal to all before it. Without that, memory is three vectors, copies of the
-        largest eigenvalues may appear, and nothing may be said of the smallest ones.
+        Make every new direction orthogonal to all earlier ones. Without this, memory is three vectors, the largest
+        eigenvalues may appear several times, and the smallest Ritz values mean nothing.
     """
     basis = [start / np.linalg.norm(start)]
     diagonal: list[float] = []
@@ -42,12 +42,12 @@ def ritz_values(
         if off_diagonal and not orthogonalize:
             image = image - off_diagonal[-1] * basis[-2]
         diagonal.append(float(image @ basis[-1]))
-        earlier = 2 * basis if orthogonalize else basis[-1:]  # twice: orthogonal to rounding
+        earlier = 2 * basis if orthogonalize else basis[-1:]  # twice, so that only rounding errors are left
         for vector in earlier:
             image = image - float(image @ vector) * vector
-        rest = float(np.linalg.norm(image))
-        if rest <= smallest_rest(max(map(abs, diagonal))):
+        length = float(np.linalg.norm(image))
+        if length <= shortest_direction(max(map(abs, diagonal))):
             break
-        off_diagonal.append(rest)
-        basis = [*(basis if orthogonalize else basis[-1:]), image / rest]
+        off_diagonal.append(length)
+        basis = [*(basis if orthogonalize else basis[-1:]), image / length]
     return np.asarray(scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[: len(diagonal) - 1]))

@@ -1,4 +1,4 @@
-"""L-BFGS in compact form: curvature pairs of a quasi-Newton method, and the inverse Hessian they stand for."""
+"""L-BFGS in compact form: curvature pairs, and products with the inverse Hessian that they define."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from minmin.core.arrays import Array, namespace_of, reshape, to_like, to_numpy, 
 from minmin.core.vectors import Vector, flatten, unflatten
 
 _LEAST_COSINE = 1e-10
-"""A pair whose step and change are nearer to orthogonal than this has no curvature beyond rounding. Nothing decides on
-the value: 1e-14 to 1e-3 take the same calls on the paper's quadratics, a1a and a9a."""
+"""A pair is left out if the cosine between step and change is below this: its curvature is only rounding error. The
+value does not matter: 1e-14 to 1e-3 take the same calls on the quadratics of Kovalev, Gasnikov and Malinovsky,
+arXiv:2212.14439, on a1a and on a9a."""
 KEPT_PAIRS = 30
-"""Pairs that are remembered. On two of the paper's quadratics with L_y = 50000 BAM takes 3442 calls of ∇ᵧ with 10
-pairs, 2061 with 20, 1507 with 30 and 1137 with 60, which are twice as much to store."""
-_LONG = 4096
-"""Rows of this many numbers and more are multiplied one by one, since a matrix of them would be a copy. A direction
-with 30 pairs of 1,000 numbers takes 0.15 ms row by row and 0.05 as a matrix; of 4,096 it takes 0.3 and 1.2."""
+"""The number of pairs that are kept. On two of the paper's quadratics with L_y = 50000 BAM takes 3442 calls of ∇ᵧ with
+10 pairs, 2061 with 20, 1507 with 30, and 1137 with 60, which need twice the memory."""
+_LONG_ROW = 4096
+"""Rows with at least this many numbers are multiplied one by one, since stacking them would copy them. A direction
+from 30 pairs of 1,000 numbers takes 0.15 ms row by row and 0.05 as a matrix; for 4,096 numbers it takes 0.3 and 1.2."""
 
 
 class Pairs(NamedTuple):
     """The newest steps s and changes of gradient r, oldest first, with their inner products.
 
     Vectors are flattened (:func:`minmin.core.vectors.flatten`). States share them, since they never change. A direction
-    takes two passes over the pairs, and one transfer each of so many numbers as there are pairs where they live on
-    an accelerator.
+    takes two passes over the pairs. On an accelerator, each pass transfers one number per pair.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Pairs(NamedTuple):
 
 
 def remember(pairs: Pairs, step: Vector, change: Vector) -> Pairs:
-    """Add a pair, forgetting the oldest; one without clearly positive curvature is left out."""
+    """Add a pair and drop the oldest one; a pair without clearly positive curvature is not added."""
     s, r = flatten(step), flatten(change)
     numbers = float(s @ r), float(s @ s), float(r @ r)
     if not all(0.0 < number < math.inf for number in numbers):
@@ -71,14 +71,14 @@ def remember(pairs: Pairs, step: Vector, change: Vector) -> Pairs:
 
 
 def _border(matrix: Array, column: Array, row: Array) -> Array:
-    """The matrix with a further last column, and a last row but for its end."""
+    """Append a row, then a column that is one longer."""
     xp = namespace_of(matrix)
     return xp.concat([xp.concat([matrix, row[None, :]], axis=0), column[:, None]], axis=1)
 
 
 def _stack(rows: tuple[Array, ...]) -> Any:
-    """The rows as one matrix, or, where they are long, as they are."""
-    if type(rows[0]) is np.ndarray and rows[0].shape[0] >= _LONG:
+    """The rows as one matrix, or unchanged if they are long."""
+    if type(rows[0]) is np.ndarray and rows[0].shape[0] >= _LONG_ROW:
         return rows
     return reshape(namespace_of(rows[0]).concat(rows), (len(rows), -1))
 
@@ -89,7 +89,7 @@ def _products(stacked: Any, v: Array) -> Array:
 
 
 def _add_rows(v: Array, weights: np.ndarray[Any, Any], stacked: Any) -> Array:
-    """v plus the rows with these weights."""
+    """v plus the weighted sum of the rows."""
     if not isinstance(stacked, tuple):
         return v + to_like(weights, v) @ stacked
     for weight, row in zip(weights.tolist(), stacked, strict=True):
@@ -101,7 +101,7 @@ def inverse_times(pairs: Pairs, vector: Vector) -> Vector:
     """The L-BFGS inverse Hessian times a vector (Byrd, Nocedal and Schnabel 1994, Theorem 2.2).
 
     With S and R the pairs as columns, U the upper triangle of SᵀR, D its diagonal and γ = <s, r>/<r, r> of the newest
-    pair: γv + S·U⁻ᵀ((D + γRᵀR)U⁻¹Sᵀv - γRᵀv) - γR·U⁻¹Sᵀv. There must be a pair.
+    pair: γv + S·U⁻ᵀ((D + γRᵀR)U⁻¹Sᵀv - γRᵀv) - γR·U⁻¹Sᵀv. At least one pair is needed.
     """
     v, S, R = flatten(vector), _stack(pairs.steps), _stack(pairs.changes)
     upper, gram = _in_double(pairs.step_change), _in_double(pairs.change_change)

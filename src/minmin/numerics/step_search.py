@@ -1,4 +1,4 @@
-"""How far to go along a direction of a convex function, judged by slopes alone."""
+"""The length of a step along a direction of a convex function, chosen from slopes alone."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Protocol, TypeVar
 from minmin.core.vectors import Vector, dot
 
 _MOST_TRIALS = 100
-"""On a parabola a step that is 10¹⁵⁰ times too long takes 17 trials. Ordinary runs took 5 at most, and starts 10⁸ away
-13. Secants alone take more where a gradient explodes: with 60 two more starts 10 away on Sums of Poisson models end in
-NaN."""
-_WIDE = 16.0
-"""Where a step is known to within no better than this factor, its logarithm is halved and not the step. Nothing decides
-on the value: with 2, 16 and 1000 reduced-newton takes 76 to 78 steps in all from nine starts 10² to 10⁶ away."""
-_LEAST_SHARE, _MOST_SHARE = 0.05, 0.95
-"""The zero of a secant this near to an end of its interval is not trusted. Nothing decides on the value: reduced-newton
-takes the same steps from afar and on w8a with 0.01, 0.05 and 0.2 from either end."""
-_BLIND_SHARE = 0.1
-"""The share to go on with where the slope at the end is no number, so that there is no secant. 0.01 to 0.5 take the
-same steps from afar and on the hard cases of the tests."""
+"""On a parabola, a step that is 10¹⁵⁰ times too long takes 17 trials. Ordinary runs took at most 5, and starts at
+distance 10⁸ took 13. Secants alone take more if a gradient grows exponentially: with 60 trials, two more starts at
+distance 10 on Sums of Poisson models end in NaN."""
+_WIDE_RATIO = 16.0
+"""If the bracket [low, high] of a step is wider than this ratio, the geometric mean is tried. The value does not
+matter: with 2, 16 and 1000, reduced-newton takes 76 to 78 steps in total from nine starts at distances 10² to 10⁶."""
+_LEAST_FRACTION, _MOST_FRACTION = 0.05, 0.95
+"""The zero of a secant is kept within these fractions of its interval. The values do not matter: reduced-newton takes
+the same steps for far starts and on w8a if they are 0.01, 0.05 or 0.2 from either end."""
+_FRACTION_WITHOUT_SLOPE = 0.1
+"""The fraction of a step to try next if the slope at its end is not finite, so that there is no secant. 0.01 to 0.5
+take the same steps for far starts and on the hard cases of the tests."""
 _SHRINK, _FASTEST_SHRINK = 0.25, 1e-100
-"""How much a step shrinks after it was too long for the second time; this is squared after each further time, down to
-the latter. Nothing decides on the former: with 0.1 to 0.9 reduced-newton takes 74 to 77 steps in all from nine starts
-10² to 10⁶ away."""
+"""The factor by which a step shrinks when it is too long for the second time. It is squared each further time, down to
+``_FASTEST_SHRINK``. ``_SHRINK`` does not matter: with 0.1 to 0.9, reduced-newton takes 74 to 77 steps in total from
+nine starts at distances 10² to 10⁶."""
 
 P = TypeVar("P")
 
 
-class Visited(Protocol):
+class PointWithGradient(Protocol):
     """A point where a gradient is known."""
 
     @property
@@ -39,11 +39,11 @@ class Visited(Protocol):
     def gradient(self) -> Vector: ...
 
 
-V = TypeVar("V", bound=Visited)
+V = TypeVar("V", bound=PointWithGradient)
 
 
 def search_along(
-    start: Visited,
+    start: PointWithGradient,
     step: Vector,
     at: Callable[[Vector], V],
     learn: Callable[[V, Vector, Vector, float], None],
@@ -51,10 +51,11 @@ def search_along(
     overshoot: float,
     is_enough: Callable[[V], bool],
 ) -> V:
-    """Take a step, shortening it while it overshoots; the last point visited, where every one was too far.
+    """Take a step, shortening it while it overshoots. Returns the last point visited.
 
     On a convex function the slope at a step's end tells whether the step was too long. ``learn(point, step, change,
-    product)`` hears of every point visited: the step there, the change of gradient over it and their inner product.
+    product)`` is called for every point visited: the step there, the change of gradient over it, and their inner
+    product.
     """
     slope = dot(start.gradient, step)
     visited: list[V] = []
@@ -79,26 +80,29 @@ def search_step(
     undershoot: float | None = None,
     is_enough: Callable[[P], bool] = lambda point: False,
 ) -> tuple[P | None, float]:
-    """A point whose step t is neither too long nor too short, and t.
+    """Find a step t that is neither too long nor too short. Returns the point at t, and t.
 
-    Steps start from t = 1, double while they are too short, and end between the last two where one was too long: at the
-    zero of the slopes' secant, or in the middle where the secant leads to an end. Steps that are too long again and
-    again shrink ever faster. Where no step can be too short, the zero of the secant is always taken, since nothing
-    would lengthen a step that shrank too fast. Where no such point is found, the longest step that was too short is
-    taken, along which f only falls; None and zero where there was none.
+    The first step is t = 1. Steps double while they are too short. After one was too long, the next lies between the
+    last two: at the zero of the secant of the slopes, kept away from both ends. Steps that are too long repeatedly
+    shrink faster and faster. Without ``undershoot`` the zero of the secant is always taken, since nothing would
+    lengthen a step that shrank too fast.
+
+    If no such t is found, the longest step that was too short is returned, since f falls along all of it; or None and
+    zero if there was none.
 
     Parameters
     ----------
     at : callable
-        ``at(t)`` is the point at t and the slope there.
+        ``at(t)`` returns the point at t and the slope there.
     slope : float
         The slope at zero.
     overshoot : float
-        A step is too long where f rises at its end by more than this part of how it fell at the start.
+        A step is too long if f rises at its end more than this times as steeply as it falls at zero.
     undershoot : float, optional
-        A step is too short where f falls at its end by more than this part of that; no step is where not given.
+        A step is too short if f still falls at its end more than this times as steeply as at zero. By default no step
+        is too short.
     is_enough : callable, optional
-        Whether a point will do whatever the slope there is.
+        Whether a point ends the search whatever its slope.
     """
     best: P | None = None
     low, low_slope = 0.0, slope
@@ -107,17 +111,17 @@ def search_step(
         point, end = at(t)
         if is_enough(point):
             return point, t
-        if not end <= -overshoot * slope:  # too long, or not a number
+        if not end <= -overshoot * slope:  # too long, or NaN
             high = t
-            zero = low_slope / (low_slope - end) if math.isfinite(end) else _BLIND_SHARE  # of the secant
-            share = min(max(zero, _LEAST_SHARE), _MOST_SHARE)
+            zero = low_slope / (low_slope - end) if math.isfinite(end) else _FRACTION_WITHOUT_SLOPE  # of the secant
+            fraction = min(max(zero, _LEAST_FRACTION), _MOST_FRACTION)
             if undershoot is None:
                 t = zero * high
             elif low == 0.0:
-                t = min(share, shrink) * high
+                t = min(fraction, shrink) * high
                 shrink = max(min(_SHRINK, shrink * shrink), _FASTEST_SHRINK)
             else:
-                t = _between(low, high, share)
+                t = _between(low, high, fraction)
         elif undershoot is not None and end < undershoot * slope:
             best, low, low_slope = point, t, end
             t = 2.0 * t if math.isinf(high) else _between(low, high, 0.5)
@@ -126,5 +130,5 @@ def search_step(
     return best, low
 
 
-def _between(low: float, high: float, share: float) -> float:
-    return low + share * (high - low) if high <= _WIDE * low else math.sqrt(low) * math.sqrt(high)
+def _between(low: float, high: float, fraction: float) -> float:
+    return low + fraction * (high - low) if high <= _WIDE_RATIO * low else math.sqrt(low) * math.sqrt(high)

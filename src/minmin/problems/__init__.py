@@ -1,4 +1,4 @@
-"""Ready-made two-block problems, and what you need to write your own: see docs/extending.md."""
+"""Ready-made two-block problems, and base classes for your own: see docs/extending.md."""
 
 from minmin.core.problem import Evaluation, Slice
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice

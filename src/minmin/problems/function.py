@@ -1,4 +1,4 @@
-"""Function: the user's own callables as a problem."""
+"""Function: a problem made of the user's callables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from minmin.core.arrays import Array, all_finite, array_eps, as_real, to_numpy
+from minmin.core.arrays import Array, all_finite, array_eps, as_real, dtype_name, to_numpy
 from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type, require_size
 from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import copy_vector, dot, norm
-from minmin.errors import InputError, NonFiniteError, UserCodeError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, UserCodeError
+
+_ANOTHER_LIBRARY = (
+    "x and y are NumPy arrays, as the start is; for functions of another library give a start of that library, such as "
+    "x0=torch.zeros(d_x, dtype=torch.float64), y0=torch.zeros(d_y, dtype=torch.float64)"
+)
 
 
 class Function(Problem):
@@ -24,14 +29,14 @@ class Function(Problem):
     Parameters
     ----------
     value : callable or None
-        ``value(x, y)`` returns the number f(x, y); asked for at most once per iteration, for the history and
-        outside the clock. Without it runs report no values.
+        ``value(x, y)`` returns the number f(x, y). It is called at most once per iteration, for the history, and its
+        time is not counted. Without it runs report no values.
     grad_x, grad_y : callable
         ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y.
     d_x, d_y : int
         Lengths of x and y.
     constants : Constants, optional
-        What the methods' guarantees and the certificates rest on; see :class:`minmin.Constants`.
+        Methods' guarantees and certificates are based on them; see :class:`minmin.Constants`.
     """
 
     def __init__(
@@ -75,53 +80,72 @@ class _FunctionSlice(Slice):
 
 
 class _FunctionEvaluation(Evaluation):
-    __slots__ = ("_answer_eps", "_problem")
+    __slots__ = ("_coarsest_eps", "_problem")
 
     def __init__(self, x: Array, y: Array, problem: Function):
         super().__init__(x, y, problem.tally)
         self._problem = problem
-        self._answer_eps = 0.0
+        self._coarsest_eps = 0.0
 
     @property
     def rounding(self) -> RoundingScale:
-        """In the precision of the coarsest answer so far: callables may compute in single precision."""
-        return RoundingScale(max(array_eps(self.x), self._answer_eps), norm(self.y))
+        """In the lowest precision that a callable has returned so far: it may be single precision."""
+        return RoundingScale(max(array_eps(self.x), self._coarsest_eps), norm(self.y))
 
     def _compute_value(self) -> float:
-        answer = self._ask("value")
+        returned = self._call("value")
         try:
-            return float(answer.item() if hasattr(answer, "item") else answer)
+            return float(returned.item() if hasattr(returned, "item") else returned)
         except (TypeError, ValueError):
-            raise InputError(f"value(x, y) returned {reprlib.repr(answer)}; it must return one number") from None
+            raise InputError(f"value(x, y) returned {reprlib.repr(returned)}; it must return one number") from None
 
     def _compute_grad_x(self) -> Array:
-        return self._check(self._ask("grad_x"), self.x, "grad_x")
+        return self._check(self._call("grad_x"), self.x, "grad_x")
 
     def _compute_grad_y(self) -> Array:
-        return self._check(self._ask("grad_y"), self.y, "grad_y")
+        return self._check(self._call("grad_y"), self.y, "grad_y")
 
-    def _ask(self, name: str) -> Any:
+    def _call(self, name: str) -> Any:
         try:
             return getattr(self._problem, name)(copy_vector(self.x), copy_vector(self.y))
         except Exception as error:
-            raise UserCodeError(f"{name}(x, y) raised {type(error).__name__}: {error}") from error
+            numpy_alone = type(self.x) is np.ndarray and "numpy.ndarray" in str(error)
+            advice = f"; {_ANOTHER_LIBRARY}" if numpy_alone else ""
+            raise UserCodeError(f"{name}(x, y) raised {type(error).__name__}: {error}{advice}") from error
 
-    def _check(self, answer: Any, prototype: Array, name: str) -> Array:
-        """The user's gradient in its block's library and dtype; a copy, since users reuse buffers."""
-        array = as_real(answer, f"{name}(x, y)", prototype)
+    def _check(self, returned: Any, prototype: Array, name: str) -> Array:
+        """A gradient in its block's library and dtype; a copy, since a callable may reuse its arrays."""
+        array = as_real(returned, f"{name}(x, y)", prototype)
         if array.shape != prototype.shape:
             raise InputError(
                 f"{name}(x, y) returned shape {tuple(array.shape)}; it must return {tuple(prototype.shape)}"
             )
-        self._answer_eps = max(self._answer_eps, array_eps(array))
+        self._coarsest_eps = max(self._coarsest_eps, array_eps(array))
         if type(array) is type(prototype) is np.ndarray:
-            own = np.array(array, dtype=prototype.dtype)
+            gradient = np.array(array, dtype=prototype.dtype)
         else:
             xp = array_namespace(prototype)
             if array_namespace(array) is not xp:
-                raise InputError(f"{name}(x, y) returned an array of another library than its argument's")
-            own = xp.asarray(array, dtype=prototype.dtype, device=device(prototype), copy=True)
-        if not math.isfinite(dot(own, own)) and not all_finite(own):
-            where = int(np.flatnonzero(~np.isfinite(to_numpy(own)))[0])
-            raise NonFiniteError(f"{name}(x, y) returned {float(own[where])} at index {where}")
-        return own
+                raise InputError(self._explain_library(name, array))
+            gradient = xp.asarray(array, dtype=prototype.dtype, device=device(prototype), copy=True)
+        if not math.isfinite(dot(gradient, gradient)) and not all_finite(gradient):
+            index = int(np.flatnonzero(~np.isfinite(to_numpy(gradient)))[0])
+            raise NonFiniteError(
+                f"{name}(x, y) returned {float(gradient[index])} at index {index}; f may be infinite or undefined "
+                f"here, or {GRADIENT_MAY_BE_WRONG}"
+            )
+        return gradient
+
+    def _explain_library(self, name: str, returned: Array) -> str:
+        """How to mend a gradient that is of another library than the start."""
+        theirs, ours = (
+            array_namespace(array).__name__.removeprefix("array_api_compat.") for array in (returned, self.x)
+        )
+        x0, y0 = (
+            f"{theirs}.zeros({size}, dtype={theirs}.{dtype_name(returned)})"
+            for size in (self._problem.d_x, self._problem.d_y)
+        )
+        return (
+            f"{name}(x, y) returned an array of {theirs}, but x and y are of {ours}, as the start is; "
+            f"return arrays of {ours}, or give a start of {theirs}: x0={x0}, y0={y0}"
+        )

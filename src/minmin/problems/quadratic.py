@@ -21,14 +21,14 @@ from minmin.core.second_order import (
 )
 from minmin.core.vectors import dot
 from minmin.errors import InputError, as_count, as_number
-from minmin.problems.spectrum import EXPENSIVE, cheapest, convexity_frontier, smoothness_frontier
+from minmin.problems.spectrum import EXPENSIVE, choose_cheapest, convexity_frontier, smoothness_frontier
 
 _ASYMMETRY = 100
-"""H may be off from Hᵀ by so many times eps times its largest entry. Products AᵀDA and inverses of up to 500 rows, as
-NumPy computes them, were off by 1.7 at most."""
+"""H may differ from Hᵀ by this times eps times its largest entry. For products AᵀDA and inverses of up to 500 rows, as
+NumPy computes them, the difference was at most 1.7."""
 _MARGIN = 4.0
-"""So many times n·eps keep the eigenvalues of a random S inside of [0, 1]. Rounding let them out by 0.3 times n·eps at
-most, for 2 to 500 variables."""
+"""The eigenvalues of a random S are kept inside [0, 1] by a margin of this times n·eps. Rounding moved them outside by
+at most 0.3 times n·eps, for 2 to 500 variables."""
 
 
 class Quadratic(SecondOrderProblem):
@@ -42,8 +42,8 @@ class Quadratic(SecondOrderProblem):
     d_x : int
         The first d_x variables are x, the rest y.
     constants : Constants, optional
-        Where not given, proved ones are computed from H when first asked for: exact eigenvalues,
-        and of all valid pairs those that promise the fewest calls.
+        By default proved ones are computed from the eigenvalues of H when first needed. Of all valid constants those
+        are chosen that promise the lowest cost.
     """
 
     flat_gradient_proves_unbounded = True
@@ -60,12 +60,12 @@ class Quadratic(SecondOrderProblem):
     def _check(self, d_x: Any) -> None:
         if self.b.ndim != 1 or tuple(self.H.shape) != (self.b.shape[0],) * 2:
             raise InputError(
-                f"H has shape {tuple(self.H.shape)} and b {tuple(self.b.shape)}; H must be square, b as long"
+                f"H has shape {tuple(self.H.shape)} and b {tuple(self.b.shape)}; give them shapes (n, n) and (n,)"
             )
         if require_size(d_x, "d_x") >= self.b.shape[0]:
-            raise InputError(f"d_x = {d_x} leaves no y among {self.b.shape[0]} variables")
+            raise InputError(f"d_x = {d_x} leaves no y among {self.b.shape[0]} variables; give a smaller d_x")
         if not same_kind(self.H, self.b):
-            raise InputError("H and b must be arrays of one library and one dtype")
+            raise InputError("H and b must have the same array library and dtype")
         require_finite(self.H, "H")
         require_finite(self.b, "b")
         H = to_numpy(self.H)
@@ -98,7 +98,7 @@ class Quadratic(SecondOrderProblem):
         if same_kind(prototype, self.b):
             return self
         twin = Quadratic(to_like(self.H, prototype), to_like(self.b, prototype), self.d_x, self._given)
-        twin._proof = self._proof  # of the data as they were given
+        twin._proof = self._proof  # proved for the data as they were given
         return twin
 
     def identity(self) -> Iterable[Any]:
@@ -124,15 +124,16 @@ class Quadratic(SecondOrderProblem):
     ) -> Quadratic:
         """A random quadratic for which the given constants are exactly valid.
 
-        H = diag(μ) + D^½ S D^½ with D = diag(L - μ) and 0 ⪯ S ⪯ I, so that diag(μ) ⪯ H ⪯ diag(L). S has
-        eigenvalues uniform in [0, 1] with both ends present (but for a margin for rounding), in random
-        directions: of each block alone for ``coupling=0`` (the paper's experiment), of the whole space for
-        ``coupling=1``, the weighted mean of the two in between. b is standard normal.
+        H = diag(μ) + D^½ S D^½ with D = diag(L - μ) and 0 ⪯ S ⪯ I, so that diag(μ) ⪯ H ⪯ diag(L). The eigenvalues of S
+        are uniform in [0, 1], with 0 and 1 among them (except for a rounding margin), and its eigenvectors are random:
+        in each block separately for ``coupling=0``, as in the experiments of Kovalev, Gasnikov and Malinovsky,
+        arXiv:2212.14439; in the whole space for ``coupling=1``; in between, S is the weighted mean of the two. b is
+        standard normal.
         """
         require_size(d_x, "d_x")
         require_size(d_y, "d_y")
         if not 0.0 <= as_number(coupling, "coupling") <= 1.0:
-            raise InputError(f"coupling = {coupling} must lie between 0 (block-diagonal) and 1")
+            raise InputError(f"coupling = {coupling} must lie between 0 (block-diagonal) and 1 (fully coupled)")
         constants = Constants(L_x, L_y, mu_x, mu_y, "proved")
         rng = np.random.default_rng(as_count(seed, "seed"))
         S = np.zeros((d_x + d_y, d_x + d_y))
@@ -149,15 +150,15 @@ class Quadratic(SecondOrderProblem):
 
 
 class _ProvedConstants:
-    """The constants of a quadratic, computed when first asked for; copies of the quadratic share them."""
+    """The constants of a quadratic, computed when first needed; copies of the quadratic share them."""
 
     def __init__(self, H: Array, d_x: int):
         self._H, self._d_x = H, d_x
 
     def choose(self, cost_ratio: float) -> Constants:
-        """Those that promise the lowest cost where ∇ₓ costs ``cost_ratio`` times what ∇ᵧ costs."""
-        L_x, L_y, mu_x, mu_y = cheapest(*self._valid_pairs, cost_ratio)
-        tiny = float(np.finfo(np.float64).tiny)  # H = 0 has no L > 0 of its own
+        """The constants with the lowest expected cost if ∇ₓ costs ``cost_ratio`` times as much as ∇ᵧ."""
+        L_x, L_y, mu_x, mu_y = choose_cheapest(*self._valid_pairs, cost_ratio)
+        tiny = float(np.finfo(np.float64).tiny)  # for H = 0, as L must be positive
         return Constants(max(L_x, tiny), max(L_y, tiny), mu_x, mu_y, "proved")
 
     @cached_property
@@ -166,12 +167,14 @@ class _ProvedConstants:
         convex = convexity_frontier(H, self._d_x)
         if not convex:
             least = np.linalg.eigvalsh(H)[0]
-            raise InputError(f"H has the eigenvalue {least:g}: f is not convex and has no minimum")
+            raise InputError(
+                f"H has the eigenvalue {least:g}: f is not convex and has no minimum; give a positive semidefinite H"
+            )
         return smoothness_frontier(H, self._d_x), convex
 
 
 def _random_contraction(rng: np.random.Generator, size: int) -> np.ndarray[Any, Any]:
-    """A random symmetric S, 0 ⪯ S ⪯ I, with eigenvalues uniform and both ends present."""
+    """A random symmetric S, 0 ⪯ S ⪯ I, with uniform eigenvalues, 0 and 1 among them."""
     eigenvalues = rng.uniform(size=size)
     eigenvalues[0] = 0.0
     eigenvalues[-1] = 1.0
@@ -192,7 +195,7 @@ class _QuadraticSlice(SecondOrderSlice):
 
     @property
     def slope_x(self) -> Array:
-        """H_xx x + b_x, for values and ∇ₓ; the inner loop never needs it."""
+        """H_xx x + b_x, for values and ∇ₓ; minimising over y does not need it."""
         if self._slope_x is None:
             H_xx, _, _, _, b_x, _ = self._problem._blocks
             self._slope_x = H_xx @ self.x + b_x
@@ -206,7 +209,7 @@ class _QuadraticSlice(SecondOrderSlice):
         return Direction(dx, (H_xx @ dx, H_yx @ dx))
 
     def moved(self, direction: Direction, t: float) -> _QuadraticSlice:
-        # Computed again, which is one product with ∇ₓ to come: sums of images would gather rounding errors.
+        # Computed from scratch, at the cost of one product: sums of images would accumulate rounding errors.
         return self._problem.fix(self.x + t * direction.dx)
 
 

@@ -1,4 +1,4 @@
-"""Bounds on eigenvalues that hold, and the choice of block constants from them."""
+"""Proved bounds on eigenvalues, and the choice of L_x, L_y, mu_x and mu_y from them."""
 
 from __future__ import annotations
 
@@ -15,159 +15,175 @@ from minmin.numerics.lanczos import ritz_values
 Matrix = np.ndarray[Any, Any]
 
 EXACT_UP_TO = 1500
-"""Up to this size eigenvalues are computed exactly, above it by Lanczos with a margin. Exactly, 1500 columns take 0.4 s
-and 3000 take 3.8 s; Lanczos takes 0.05 s for either, but its L is 8 % too large."""
+"""Up to this size eigenvalues are computed exactly, above it by Lanczos with a margin. Exact eigenvalues take 0.4 s for
+1500 columns and 3.8 s for 3000; Lanczos takes 0.05 s for either, but its L is 8 % too large."""
 
 EXPENSIVE = 10.0
-"""What ∇ₓ is taken to cost in units of ∇ᵧ where constants are traded against each other. On a1a nothing decides on it:
-with 1 to 100 BAM takes the same calls of ∇ₓ, and at most one of ∇ᵧ more."""
+"""The assumed cost of ∇ₓ in units of ∇ᵧ, for the choice between valid constants. On a1a it does not matter: with 1 to
+100 BAM takes the same calls of ∇ₓ, and at most one more of ∇ᵧ."""
 
 _LAPACK_MARGIN = 8
-"""Errors of eigenvalues are taken to be so many times n·eps times the Frobenius norm. On random matrices of 5 to 200
-rows they were below 0.06 of that."""
+"""Eigenvalues may be off by this times n·eps times the Frobenius norm. On random matrices of 5 to 200 rows they were
+off by less than 0.06 of that."""
 
 _LANCZOS_STEPS = 60
-"""With so many the margin ε of :func:`largest_eigenvalue` is 0.07 for 1500 variables, and 0.09 for 10⁶."""
+"""With 60 steps the margin ε of :func:`bound_largest_eigenvalue` is 0.07 for 1500 variables, and 0.09 for 10⁶."""
 _FAILURE_PROBABILITY = 1e-12
-"""With which a bound by Lanczos may fail. It enters ε by its logarithm: with 1e-6 ε would be 0.02 instead of 0.07."""
+"""The probability that a bound by Lanczos fails. ε depends on its logarithm: with 1e-6, ε would be 0.02, not 0.07."""
 _LARGEST_ROOT = 0.9
-"""For √ε, since ε must stay below 1. With 60 steps √ε is 0.3 for 10⁶ variables, so this takes fewer steps to be met."""
-_REST = 1e-14
-"""A new direction of Lanczos below this part of the largest Ritz value is rounding alone, 45 times eps."""
+"""The limit of √ε, since ε must stay below 1. With 60 steps √ε is 0.3 for 10⁶ variables; fewer steps reach the
+limit."""
+_SHORTEST_DIRECTION = 1e-14
+"""A new direction of Lanczos shorter than this times the largest Ritz value is only rounding error. It is 45 times
+eps."""
 _LEAST_RATIO = 1e-14
-"""A mu below this part of L counts as this in guessed costs, which are then finite and still order L."""
+"""In estimated costs, mu is at least this times L. So costs are finite, and smaller L still means lower cost."""
 
-_TRADES = np.geomspace(1e-3, 1e3, 61)
+_TRADE_OFFS = np.geomspace(1e-3, 1e3, 61)
 """Values of t in :func:`norm_pairs`, ten per decade: the best t is missed by a factor of 1.12 at most."""
 _EXCESSES = np.geomspace(1e-4, 1e1, 41)
-"""How far L_x lies above the largest eigenvalue of H_xx, in units of 2. On 20 coupled quadratics the guessed cost is
-0.01 % lower with four times as many, and 0.1 % higher with a quarter."""
-_SHARES = np.linspace(0.02, 0.98, 49)
-"""Of the largest mu_x that leaves mu_y >= 0. On the same quadratics the guessed cost is 0.01 % lower with four times as
-many, and 0.02 % higher with half."""
+"""Half of how far L_x lies above the largest eigenvalue of the scaled H_xx. On 20 coupled quadratics the estimated cost
+is 0.01 % lower with four times as many, and 0.1 % higher with a quarter."""
+_FRACTIONS = np.linspace(0.02, 0.98, 49)
+"""mu_x as a fraction of the largest mu_x that leaves mu_y >= 0. On the same quadratics the estimated cost is 0.01 %
+lower with four times as many, and 0.02 % higher with half."""
 
 
 def rounding_margin(symmetric: Matrix) -> float:
-    """How far LAPACK's eigenvalues of a symmetric matrix may be off."""
+    """The largest expected error of LAPACK's eigenvalues of a symmetric matrix."""
     return float(_LAPACK_MARGIN * symmetric.shape[0] * np.finfo(np.float64).eps * np.linalg.norm(symmetric))
 
 
-def largest_eigenvalue(apply: Callable[[Matrix], Matrix], size: int, *, steps: int = _LANCZOS_STEPS) -> float:
+def bound_largest_eigenvalue(apply: Callable[[Matrix], Matrix], size: int, *, steps: int = _LANCZOS_STEPS) -> float:
     """Upper bound on the largest eigenvalue of a positive semidefinite operator, by Lanczos.
 
-    After k steps from a random start the largest Ritz value θ satisfies θ ≥ (1 - ε)·λ_max but for
+    After k steps from a random start the largest Ritz value θ satisfies θ ≥ (1 - ε)·λ_max, except with
     probability 1.648·√n·exp(-√ε(2k-1)) (Kuczyński and Woźniakowski 1992, Theorem 4.1). ε is chosen
-    so that this is ``_FAILURE_PROBABILITY``, and θ/(1-ε) is returned.
+    so that this probability is ``_FAILURE_PROBABILITY``, and θ/(1-ε) is returned.
     """
     steps = min(steps, size)
     start = np.random.default_rng(0).standard_normal(size)
-    ritz = ritz_values(apply, start, steps, smallest_rest=lambda scale: _REST * scale, orthogonalize=False)
+    ritz = ritz_values(
+        apply, start, steps, shortest_direction=lambda scale: _SHORTEST_DIRECTION * scale, orthogonalize=False
+    )
     root_epsilon = math.log(1.648 * math.sqrt(size) / _FAILURE_PROBABILITY) / (2 * steps - 1)
     return float(ritz[-1]) / (1.0 - min(root_epsilon, _LARGEST_ROOT) ** 2)
 
 
-def squared_norm(matrix: Any, weights: Matrix) -> float:
-    """Upper bound on the largest eigenvalue of Aᵀ diag(w) A."""
-    if matrix.shape[1] <= EXACT_UP_TO:
-        return largest_of(gram(matrix, weights))
-    transposed = matrix.T
-    return largest_eigenvalue(lambda v: transposed @ (weights * (matrix @ v)), matrix.shape[1])
+def bound_squared_norm(matrix: Any, weights: Matrix) -> tuple[float, int]:
+    """Upper bound on the largest eigenvalue of Aᵀ diag(w) A, and how many products with A or Aᵀ it took."""
+    columns = matrix.shape[1]
+    if columns <= EXACT_UP_TO:
+        return largest_eigenvalue(gram(matrix, weights)), columns
+    transposed, passes = matrix.T, 0
+
+    def apply(v: Matrix) -> Matrix:
+        nonlocal passes
+        passes += 2
+        return np.asarray(transposed @ (weights * (matrix @ v)))
+
+    return bound_largest_eigenvalue(apply, columns), passes
 
 
 def gram(matrix: Any, weights: Matrix, other: Any = None) -> Matrix:
-    """Aᵀ diag(w) B as a dense matrix; B is A where not given."""
+    """Aᵀ diag(w) B as a dense matrix; by default B is A."""
     right = matrix if other is None else other
     weighted = right.multiply(weights[:, None]).tocsr() if scipy.sparse.issparse(right) else right * weights[:, None]
     product = matrix.T @ weighted
     return np.asarray(product.todense() if scipy.sparse.issparse(product) else product)
 
 
-def largest_of(symmetric: Matrix) -> float:
+def largest_eigenvalue(symmetric: Matrix) -> float:
+    """The largest eigenvalue, plus a margin for its error."""
     top = symmetric.shape[0] - 1
     value = scipy.linalg.eigvalsh(symmetric, subset_by_index=[top, top])[0]
     return float(value) + rounding_margin(symmetric)
 
 
-def least_of(symmetric: Matrix) -> float:
+def least_eigenvalue(symmetric: Matrix) -> float:
+    """The least eigenvalue, without a margin."""
     return float(scipy.linalg.eigvalsh(symmetric, subset_by_index=[0, 0])[0])
 
 
-def guessed_cost(kappa_x: float, kappa_y: float, cost_ratio: float) -> float:
-    """BAM's cost up to a factor, by the paper's bounds: √κ_x of ∇ₓ and max(√κ_x, √κ_y) of ∇ᵧ."""
+def estimate_cost(kappa_x: float, kappa_y: float, cost_ratio: float) -> float:
+    """BAM's cost up to a factor: √κ_x calls of ∇ₓ and max(√κ_x, √κ_y) of ∇ᵧ, by Theorem 2.2 of Kovalev,
+    Gasnikov and Malinovsky, arXiv:2212.14439.
+    """
     return cost_ratio * math.sqrt(kappa_x) + math.sqrt(max(kappa_x, kappa_y))
 
 
-def cheapest(
+def choose_cheapest(
     pairs_L: Iterable[tuple[float, float]], pairs_mu: Iterable[tuple[float, float]], cost_ratio: float = EXPENSIVE
 ) -> tuple[float, ...]:
-    """Of valid (L_x, L_y) and (mu_x, mu_y) the choice with the lowest guessed cost."""
+    """The L_x, L_y, mu_x and mu_y with the lowest estimated cost, from valid (L_x, L_y) and (mu_x, mu_y)."""
     uppers, lowers = list(pairs_L), list(pairs_mu)
     return min(
         ((*L, *mu) for L in uppers for mu in lowers),
-        key=lambda c: guessed_cost(_ratio(c[0], c[2]), _ratio(c[1], c[3]), cost_ratio),
+        key=lambda c: estimate_cost(_condition_number(c[0], c[2]), _condition_number(c[1], c[3]), cost_ratio),
     )
 
 
-def _ratio(L: float, mu: float) -> float:
+def _condition_number(L: float, mu: float) -> float:
     return L / max(mu, _LEAST_RATIO * L) if L > 0.0 else 1.0
 
 
 def norm_pairs(norm_x: float, norm_y: float) -> list[tuple[float, float]]:
-    """(L_x, L_y) that are valid for every matrix with blocks of these norms.
+    """(L_x, L_y) that are valid for every H whose blocks H_xx and H_yy have these norms.
 
     2<dx, H_xy dy> <= t·norm_x |dx|² + norm_y/t |dy|² gives ((1+t)·norm_x, (1+1/t)·norm_y) for every t > 0.
     """
-    return [((1 + t) * norm_x, (1 + 1 / t) * norm_y) for t in _TRADES.tolist()]
+    return [((1 + t) * norm_x, (1 + 1 / t) * norm_y) for t in _TRADE_OFFS.tolist()]
 
 
 def smoothness_frontier(H: Matrix, d_x: int) -> list[tuple[float, float]]:
-    """The exact frontier of diag(L_x, L_y) ⪰ H, at some points.
+    """The smallest (L_x, L_y) with diag(L_x, L_y) ⪰ H: some points of that frontier.
 
     For L_x above the largest eigenvalue of H_xx the least L_y is the largest eigenvalue of
     H_yy + H_yx (L_x - H_xx)⁻¹ H_xy (a Schur complement).
     """
-    blocks = _Blocks(H, d_x)
+    blocks = _ScaledBlocks(H, d_x)
     top = max(float(blocks.eigenvalues[-1]), 0.0) + blocks.margin
     if not blocks.coupling.any():
-        return [blocks.in_original_units(top, max(largest_of(blocks.H_yy), blocks.margin))]
+        return [blocks.in_original_units(top, max(largest_eigenvalue(blocks.H_yy), blocks.margin))]
     pairs = []
     for L_x in (top + 2.0 * _EXCESSES).tolist():
         complement = blocks.coupling / (L_x - blocks.eigenvalues - blocks.margin)
-        L_y = largest_of(blocks.H_yy + complement @ blocks.coupling.T) + blocks.margin
-        pairs.append(blocks.in_original_units(_RAISED * L_x, _RAISED * L_y))
+        L_y = largest_eigenvalue(blocks.H_yy + complement @ blocks.coupling.T) + blocks.margin
+        pairs.append(blocks.in_original_units(_OFF_THE_FRONTIER * L_x, _OFF_THE_FRONTIER * L_y))
     return pairs
 
 
 def convexity_frontier(H: Matrix, d_x: int) -> list[tuple[float, float]]:
-    """The exact frontier of diag(mu_x, mu_y) ⪯ H, at some points; empty where H is not positive semidefinite."""
-    blocks = _Blocks(H, d_x)
-    least, margin = least_of(blocks.H), blocks.margin
+    """The largest (mu_x, mu_y) with diag(mu_x, mu_y) ⪯ H: some points; none if H is not positive semidefinite."""
+    blocks = _ScaledBlocks(H, d_x)
+    least, margin = least_eigenvalue(blocks.H), blocks.margin
     if least < -margin:
         return []
     if least <= margin:
         return [(0.0, 0.0)]
     if not blocks.coupling.any():
-        least_x, least_y = float(blocks.eigenvalues[0]) - margin, least_of(blocks.H_yy) - margin
+        least_x, least_y = float(blocks.eigenvalues[0]) - margin, least_eigenvalue(blocks.H_yy) - margin
         return [blocks.in_original_units(max(least_x, 0.0), max(least_y, 0.0))]
     schur = blocks.H[:d_x, :d_x] - blocks.H[:d_x, d_x:] @ np.linalg.solve(blocks.H_yy, blocks.H[d_x:, :d_x])
     pairs = [blocks.in_original_units(least - margin, least - margin)]
-    for mu_x in (least_of(schur) * _SHARES).tolist():
+    for mu_x in (least_eigenvalue(schur) * _FRACTIONS).tolist():
         complement = blocks.coupling / (blocks.eigenvalues - mu_x - margin)
-        mu_y = least_of(blocks.H_yy - complement @ blocks.coupling.T) - margin
+        mu_y = least_eigenvalue(blocks.H_yy - complement @ blocks.coupling.T) - margin
         if mu_x > margin and mu_y > 0.0:
-            pairs.append(blocks.in_original_units((mu_x - margin) / _RAISED, mu_y / _RAISED))
+            pairs.append(blocks.in_original_units((mu_x - margin) / _OFF_THE_FRONTIER, mu_y / _OFF_THE_FRONTIER))
     return pairs
 
 
-_RAISED = 1.0 + 1e-12
-"""Pairs on the frontier are moved off it by this, 4500 times eps, so that they hold in exact arithmetic too."""
+_OFF_THE_FRONTIER = 1.0 + 1e-12
+"""Points on a frontier are moved by this factor to the valid side, so that they hold in exact arithmetic, too. It
+exceeds 1 by 4500 times eps."""
 
 
-class _Blocks:
-    """H with both diagonal blocks scaled to norm one, in the eigenvectors of the first."""
+class _ScaledBlocks:
+    """H with both diagonal blocks scaled to norm one, and H_xx in its eigenbasis."""
 
     def __init__(self, H: Matrix, d_x: int):
-        self.scales = [_unit_or_norm(H[:d_x, :d_x]), _unit_or_norm(H[d_x:, d_x:])]
+        self.scales = [_norm_or_one(H[:d_x, :d_x]), _norm_or_one(H[d_x:, d_x:])]
         roots = np.sqrt(np.repeat(self.scales, [d_x, H.shape[0] - d_x]))
         self.H = H / roots / roots[:, None]
         self.eigenvalues, vectors = scipy.linalg.eigh(self.H[:d_x, :d_x])
@@ -179,6 +195,6 @@ class _Blocks:
         return self.scales[0] * for_x, self.scales[1] * for_y
 
 
-def _unit_or_norm(block: Matrix) -> float:
+def _norm_or_one(block: Matrix) -> float:
     size = float(np.linalg.norm(block, 2))
     return size if size > 0.0 else 1.0

@@ -1,4 +1,4 @@
-"""Sum: a weighted sum of problems that share x, each with a y of its own."""
+"""Sum: a weighted sum of problems that share x; each has its own y."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from minmin.core.second_order import (
     SecondOrderSlice,
     YStepModel,
 )
-from minmin.core.vectors import Blocks, Vector
-from minmin.errors import InputError, as_number
+from minmin.core.vectors import Parts, Vector
+from minmin.errors import InputError, as_number, show
 
 JOINTLY_EXPENSIVE = 100.0
-"""A joint ∇ₓ takes all terms, or a round of communication; it is taken to cost so many times a term's own ∇ᵧ. On a9a's
-20 clients BAM takes 371 rounds to a proved 1e-6 with 1, 276 with 10, 247 with 100 and 243 with 1000."""
+"""The assumed cost of one ∇ₓ of the sum, which needs all terms or a round of communication, in units of one term's ∇ᵧ.
+On a9a split among 20 clients, BAM takes 371 rounds to a proved 1e-6 with 1, 276 with 10, 247 with 100 and 243 with
+1000."""
 
 _COUNTED_JOINTLY = {"grad_x": None, "value": None, "hess_product": None}
 _COUNTED_BY_TERMS = {"grad_y": None}
@@ -34,22 +35,22 @@ _COUNTED_BY_TERMS = {"grad_y": None}
 class Sum(Problem):
     """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i).
 
-    y is separable: for a fixed x every term is minimised over its own y_i, so a method may treat
-    the terms one by one (Section 5 of the paper: the terms are clients, x is shared). The inner
-    product on y is weighted by the w_i; in it the gradient's part i is ∇f_i itself, and the
-    constants in y are those of the worst term.
+    For a fixed x every term is minimised over its own y_i, so a method may treat the terms one by one. In Section 5 of
+    Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, the terms are clients that share x. The inner product on y is
+    weighted by the w_i; in it, part i of the gradient is ∇f_i itself, and the constants in y are those of the worst
+    term.
 
-    One joint ∇ₓ (a round of communication) counts as one ``grad_x``; every term's own gradient in
-    y counts as one ``grad_y``, since the terms stop separately.
+    One ∇ₓ of the sum (a round of communication) counts as one ``grad_x``. Every term's gradient in y counts as one
+    ``grad_y``, since the terms stop separately.
 
     Parameters
     ----------
     terms : sequence of Problem
         All with the same d_x.
     weights : sequence of float, optional
-        Positive; equal weights that sum to one where not given.
+        Positive; by default equal, with sum one.
     constants : Constants, optional
-        Of the sum; where not given, the weighted mean of the terms' in x, and the worst in y.
+        Of the sum; by default the weighted sums of the terms' constants in x, and the worst of them in y.
     """
 
     def __init__(
@@ -64,13 +65,15 @@ class Sum(Problem):
         self.d_x, self.d_y = self.terms[0].d_x, sum(self.part_sizes)
         for i, term in enumerate(self.terms):
             if term.d_x != self.d_x:
-                raise InputError(f"term {i} has d_x = {term.d_x}, the first has {self.d_x}; x is shared")
+                raise InputError(
+                    f"term {i} has d_x = {term.d_x}, and term 0 has {self.d_x}; all terms share x, so give them one d_x"
+                )
         self.has_value = all(term.has_value for term in self.terms)
         self.has_y_hessian = all(term.has_y_hessian for term in self.terms)
         self._given = require_constants_type(constants)
         self._combined = _CombinedConstants(self.terms, self.part_weights)
         if type(self) is Sum and all(isinstance(term, SecondOrderProblem) for term in self.terms):
-            self.__class__ = SecondOrderSum  # a sum of second-order problems is one itself
+            self.__class__ = SecondOrderSum  # so that isinstance() tells methods about its Hessian
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -79,31 +82,39 @@ class Sum(Problem):
 
     @property
     def constants(self) -> Constants | None:
-        return self._combined.constants if self._given is None else self._given
+        if self._given is not None:
+            return self._given
+        constants = self._combined.constants
+        self._count_constants()
+        return constants
+
+    def passes_for_constants(self) -> tuple[int, int]:
+        of_terms = [(0, 0) if self._given is not None else term.passes_for_constants() for term in self.terms]
+        return sum(in_x for in_x, _ in of_terms), sum(in_y for _, in_y in of_terms)
 
     @property
     def prototype(self) -> Array:
         return self.terms[0].prototype
 
     def counted(self, tally: Tally) -> Self:
-        twin = super().counted(tally.renamed(_COUNTED_BY_TERMS))
-        term_tally = tally.renamed(_COUNTED_JOINTLY)
+        twin = super().counted(tally.rename_kinds(_COUNTED_BY_TERMS))
+        term_tally = tally.rename_kinds(_COUNTED_JOINTLY)
         twin.terms = tuple(term.counted(term_tally) for term in self.terms)
         return twin
 
     def to_like(self, prototype: Array) -> Self:
-        """The constants stay those of the data as they were given."""
+        """The constants stay those of the original data."""
         twin = copy(self)
         twin.terms = tuple(term.to_like(prototype) for term in self.terms)
         return twin
 
-    def project_start(self, x: Vector, y: Blocks) -> tuple[Vector, Blocks]:
+    def project_start(self, x: Vector, y: Parts) -> tuple[Vector, Parts]:
         parts = [term.project_start(x, part)[1] for term, part in zip(self.terms, y, strict=True)]
-        return x, Blocks(parts, self.weights)
+        return x, Parts(parts, self.weights)
 
     def identity(self) -> Iterable[Any]:
-        own = [self.d_x, self.d_y, repr(self._given), *self.weights]
-        return [*own, *(part for term in self.terms for part in term.identity())]
+        of_sum = [self.d_x, self.d_y, repr(self._given), *self.weights]
+        return [*of_sum, *(item for term in self.terms for item in term.identity())]
 
     def fix(self, x: Vector) -> Slice:
         return _SumSlice(x, self)
@@ -121,7 +132,7 @@ class SecondOrderSum(Sum, SecondOrderProblem):
 
 
 class _CombinedConstants:
-    """The constants of a sum, computed when first asked for; copies of the sum share them."""
+    """The constants of a sum, computed when first needed; copies of the sum share them."""
 
     def __init__(self, terms: Sequence[Problem], weights: Sequence[float]):
         self._terms, self._weights = terms, weights
@@ -131,10 +142,10 @@ class _CombinedConstants:
         return combine_constants(self._weights, [term.constants_for(JOINTLY_EXPENSIVE) for term in self._terms])
 
 
-def combine_constants(weights: Sequence[float], found: Sequence[Constants | None]) -> Constants | None:
-    """Of a sum, from those of its terms: the weighted means in x, the worst in y; None where one is unknown."""
-    known = [c for c in found if c is not None]
-    if len(known) < len(found):
+def combine_constants(weights: Sequence[float], of_terms: Sequence[Constants | None]) -> Constants | None:
+    """The constants of a sum: weighted sums in x, the worst term in y; None if those of a term are not known."""
+    known = [c for c in of_terms if c is not None]
+    if len(known) < len(of_terms):
         return None
     return Constants(
         L_x=sum(w * c.L_x for w, c in zip(weights, known, strict=True)),
@@ -162,7 +173,7 @@ def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
     if weights is None:
         return (1.0 / count,) * count
     if not hasattr(weights, "__iter__"):
-        raise InputError(f"weights must be a sequence, one per term, got {weights!r}")
+        raise InputError(f"weights must be a sequence, one per term, got {show(weights)}")
     checked = tuple(as_number(w, f"weight {i}") for i, w in enumerate(weights))
     if len(checked) != count:
         raise InputError(f"{len(checked)} weights for {count} terms; give one weight per term")
@@ -184,7 +195,7 @@ class _SumSlice(Slice):
     def parts(self) -> Sequence[Any]:
         return self._parts
 
-    def at(self, y: Blocks) -> Any:
+    def at(self, y: Parts) -> Any:
         return self.join([part.at(y_i) for part, y_i in zip(self._parts, y, strict=True)])
 
     def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
@@ -204,12 +215,12 @@ class _SecondOrderSumSlice(_SumSlice, SecondOrderSlice):
         new = copy(self)
         new.x = self.x + t * direction.dx
         pairs = zip(self._parts, _split(direction), strict=True)
-        new._parts = tuple(part.moved(own, t) for part, own in pairs)
+        new._parts = tuple(part.moved(of_term, t) for part, of_term in pairs)
         return new
 
 
 def _split(direction: Direction) -> list[Direction]:
-    """The direction as every term sees it."""
+    """The direction with the images of each term."""
     return [Direction(direction.dx, images) for images in direction.images]
 
 
@@ -217,14 +228,14 @@ class _SumEvaluation(Evaluation):
     __slots__ = ("_evaluations", "_slice", "_weights")
 
     def __init__(self, slice_: _SumSlice, evaluations: Sequence[Any], problem: Sum):
-        super().__init__(slice_.x, Blocks([e.y for e in evaluations], problem.weights), problem.tally)
+        super().__init__(slice_.x, Parts([e.y for e in evaluations], problem.weights), problem.tally)
         self._slice = slice_
         self._evaluations = evaluations
         self._weights = problem.weights
 
     @property
     def rounding(self) -> RoundingScale:
-        """Not kept: terms may learn of a coarser precision with every gradient."""
+        """Not cached: every gradient may show that a term computes in lower precision."""
         scales = [e.rounding for e in self._evaluations]
         y_norm, fixed_terms = (
             math.sqrt(sum(w * size * size for w, size in zip(self._weights, sizes, strict=True)))
@@ -233,20 +244,20 @@ class _SumEvaluation(Evaluation):
         return RoundingScale(max(s.eps for s in scales), y_norm, fixed_terms)
 
     def _compute_value(self) -> float:
-        return float(self._total([e.value for e in self._evaluations]))
+        return float(self._add_up([e.value for e in self._evaluations]))
 
     def _compute_grad_x(self) -> Vector:
-        return self._total([e.grad_x for e in self._evaluations])
+        return self._add_up([e.grad_x for e in self._evaluations])
 
-    def _compute_grad_y(self) -> Blocks:
+    def _compute_grad_y(self) -> Parts:
         """Part i is ∇f_i(x, y_i): the gradient in the weighted inner product."""
-        return Blocks([e.grad_y for e in self._evaluations], self._weights)
+        return Parts([e.grad_y for e in self._evaluations], self._weights)
 
-    def _total(self, found: Sequence[Any]) -> Any:
-        """The weighted sum of what the terms found."""
-        total = self._weights[0] * found[0]
-        for w, one in zip(self._weights[1:], found[1:], strict=True):
-            total = total + w * one
+    def _add_up(self, of_terms: Sequence[Any]) -> Any:
+        """The weighted sum of what the terms have computed."""
+        total = self._weights[0] * of_terms[0]
+        for w, summand in zip(self._weights[1:], of_terms[1:], strict=True):
+            total = total + w * summand
         return total
 
 
@@ -263,41 +274,41 @@ class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
         return self._evaluations
 
     def hess_yy(self) -> Array:
-        raise TypeError("H_yy of a sum is asked for part by part")
+        raise TypeError("a Sum has one H_yy per term; use evaluation.parts")
 
     def hess_yy_product(self, dy: Array) -> Array:
-        raise TypeError("H_yy of a sum is asked for part by part")
+        raise TypeError("a Sum has one H_yy per term; use evaluation.parts")
 
     def hess_yy_diagonal(self) -> Array:
-        raise TypeError("H_yy of a sum is asked for part by part")
+        raise TypeError("a Sum has one H_yy per term; use evaluation.parts")
 
     def hess_xx_diagonal(self) -> Vector:
-        return self._total([e.hess_xx_diagonal() for e in self._evaluations])
+        return self._add_up([e.hess_xx_diagonal() for e in self._evaluations])
 
-    def hess_yx(self, direction: Direction) -> Blocks:
+    def hess_yx(self, direction: Direction) -> Parts:
         pairs = zip(self._evaluations, _split(direction), strict=True)
-        return Blocks([e.hess_yx(own) for e, own in pairs], self._weights)
+        return Parts([e.hess_yx(of_term) for e, of_term in pairs], self._weights)
 
-    def hess_product(self, direction: Direction, dy: Blocks) -> Vector:
+    def hess_product(self, direction: Direction, dy: Parts) -> Vector:
         self._tally.add("hess_product")
         each = zip(self._evaluations, _split(direction), dy, strict=True)
-        return self._total([e.hess_product(own, part) for e, own, part in each])
+        return self._add_up([e.hess_product(of_term, part) for e, of_term, part in each])
 
-    def model_after(self, dy: Blocks) -> YStepModel:
+    def model_after(self, dy: Parts) -> YStepModel:
         self._tally.add("grad_x")
         pairs = zip(self._evaluations, dy, strict=True)
-        return YStepModel(dy, self._total([e.model_after(part).grad_x for e, part in pairs]))
+        return YStepModel(dy, self._add_up([e.model_after(part).grad_x for e, part in pairs]))
 
-    def slope(self, direction: Direction, dy: Blocks) -> float:
+    def slope(self, direction: Direction, dy: Parts) -> float:
         each = zip(self._evaluations, _split(direction), dy, strict=True)
-        return float(self._total([e.slope(own, part) for e, own, part in each]))
+        return float(self._add_up([e.slope(of_term, part) for e, of_term, part in each]))
 
-    def model_distance(self, direction: Direction, dy: Blocks) -> float:
+    def model_distance(self, direction: Direction, dy: Parts) -> float:
         each = zip(self._evaluations, _split(direction), dy, strict=True)
-        return max(float(e.model_distance(own, part)) for e, own, part in each)
+        return max(float(e.model_distance(of_term, part)) for e, of_term, part in each)
 
     def value_noise(self) -> float:
-        return float(self._total([e.value_noise() for e in self._evaluations]))
+        return float(self._add_up([e.value_noise() for e in self._evaluations]))
 
     def with_surrogate_curvature(self) -> SecondOrderEvaluation | None:
         surrogates = [e.with_surrogate_curvature() for e in self._evaluations]
@@ -307,10 +318,10 @@ class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
         twin._evaluations = [surrogate or e for surrogate, e in zip(surrogates, self._evaluations, strict=True)]
         return twin
 
-    def is_unbounded_along(self, step: tuple[Direction, Blocks] | None = None, *, in_y_alone: bool = False) -> bool:
-        """Whether some term is unbounded in its own y, which the others do not see; of x this is not known."""
+    def is_unbounded_along(self, step: tuple[Direction, Parts] | None = None, *, in_y_alone: bool = False) -> bool:
+        """Whether the y of some term alone proves that f has no minimum; steps in x prove nothing here."""
         if step is None:
             return any(e.is_unbounded_along(in_y_alone=True) for e in self._evaluations)
         direction, dy = step
         each = zip(self._evaluations, _split(direction), dy, strict=True)
-        return any(e.is_unbounded_along((own, part), in_y_alone=True) for e, own, part in each)
+        return any(e.is_unbounded_along((of_term, part), in_y_alone=True) for e, of_term, part in each)

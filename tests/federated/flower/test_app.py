@@ -130,7 +130,7 @@ def test_credentials_are_private_and_never_overwritten(tmp_path):
     before = {path: path.read_bytes() for path in secret}
     for arguments, words in [
         ([tmp_path / "c", "--server", "a", "--node", "b"], "give one that does not exist"),
-        ([tmp_path / "d", "--server", "a", "--node", "../b"], "a name of its own"),
+        ([tmp_path / "d", "--server", "a", "--node", "../b"], "needs a different name"),
         ([tmp_path / "d", "--server", "a", "--node", "server"], "not 'server'"),
         ([tmp_path / "d", "--server", "a", "--node", "b", "--days", "0"], "--days 0 must be at least 1"),
     ]:

@@ -147,7 +147,7 @@ def test_an_engine_serves_another_run_after_one_that_was_interrupted():
 
 def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(minmin.UnsupportedError, match=r"pip install 'minmin\[flower\]'"):
+    with pytest.raises(minmin.UnsupportedError, match=r'pip install "\.\[flower\]"'):
         federated.run(two_clients(), engine="flower")
 
 
@@ -172,7 +172,7 @@ def test_a_superlink_that_does_not_start_is_told(monkeypatch):
         return str(Path("/bin/false")) if name == "flower-superlink" else name
 
     monkeypatch.setattr("minmin.federated.engines.flower_processes.program", broken)
-    with pytest.raises(minmin.MinMinError, match="the SuperLink does not start"):
+    with pytest.raises(minmin.MinMinError, match="the SuperLink did not start"):
         FlowerEngine(two_clients())
 
 
@@ -189,7 +189,7 @@ except ImportError as error:
 
 def test_minmin_works_without_flower():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
-    assert done.stdout == "Flower is not installed: pip install 'minmin[flower]'\n"
+    assert done.stdout == 'minmin.federated.flower needs flwr; in the clone of minmin: pip install ".[flower]"\n'
 
 
 def test_the_command_runs_the_simulation(tmp_path, capsys):

@@ -29,7 +29,7 @@ def within_a_task(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    for name in ("_FIRST_PAUSE", "_LAST_PAUSE", "_LOOK_AGAIN"):
+    for name in ("_FIRST_PAUSE", "_LAST_PAUSE", "_NODES_SECONDS"):
         monkeypatch.setattr(grid_module, name, 0.0)
 
 
@@ -361,7 +361,7 @@ def test_a_message_for_somebody_else_is_refused():
     client = three_clients()[0]
     node = Node(build(client), partition_id=0)
     reply, name = answer_of(node, to_records(Envelope(DescribeRequest("r", 0)).data, "1"))
-    assert (decode(reply), name) == (Refusal("r", 0, "not the client that was meant"), "0")
+    assert (decode(reply), name) == (Refusal("r", 0, "the request is for another client"), "0")
 
 
 def test_records_that_are_not_ours_are_refused():

@@ -1,7 +1,7 @@
-"""The peers by name, each loaded when asked for, since each needs a package of its own.
+"""The peers: the packages that are compared, by name. Each is imported on first use, since it may not be installed.
 
-A peer's module has ``prepare(X, Y, labels, alpha_x, alpha_y, **options)``, which puts the data into the form that the
-package wants and returns ``solve(tol) -> (x, y)``; and, where it cannot do everything, ``why_not(d, **options)``.
+The module of a peer has ``prepare(X, Y, labels, alpha_x, alpha_y, **options)``, which converts the data to the form of
+the package and returns ``solve(tol) -> (x, y)``. A peer with limits also has ``why_not(d, **options)``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Solve = Callable[[float], tuple[Vector, Vector]]
 
 @dataclass(frozen=True)
 class Peer:
-    """A package with one way to use it; tol is what the package means by it."""
+    """A package with some options; what ``tol`` means depends on the package."""
 
     name: str
     module: str
@@ -31,7 +31,7 @@ class Peer:
         return int(self.options.get("threads", 1))
 
     def why_not(self, d: int) -> str | None:
-        """Why it cannot fit d columns here, or None."""
+        """Why it cannot fit d columns here; None if it can."""
         try:
             module = self.load()
         except ImportError as error:
@@ -45,7 +45,7 @@ class Peer:
         return self.prepare(X, Y, labels, alpha_x, alpha_y)(tol)
 
     def load(self) -> ModuleType:
-        """Its module, imported; limits on threads hold only for what is imported already."""
+        """Import its module. Do this before limiting threads: limits apply only to libraries that are loaded."""
         return import_module(f"benchmark_utils.peers.{self.module}")
 
 

@@ -1,4 +1,4 @@
-"""cyanure on scaled columns; it chooses its algorithm itself, and tol is its relative duality gap."""
+"""cyanure on scaled columns; by default it chooses the algorithm; tol is its relative duality gap."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from benchmark_utils.peers import Solve
 from benchmark_utils.peers.scaled import with_int32
 
 MOST_COLUMNS = 3000
-"""irls-ls forms the dense Hessian."""
+"""The limit for irls-ls, which forms the dense Hessian."""
 
 
 def why_not(d: int, algorithm: str, threads: int = 1) -> str | None:
     if algorithm == "irls-ls" and d > MOST_COLUMNS:
-        return f"irls-ls forms the dense Hessian of {d} columns; {MOST_COLUMNS} at most here"
+        return f"irls-ls forms the dense Hessian of {d} columns; the limit here is {MOST_COLUMNS}"
     return None
 
 

@@ -1,6 +1,6 @@
 """LIBLINEAR's own package: L2-regularised logistic regression in the primal (-s 0), no bias, on scaled columns.
 
-Its form of the data, arrays of (index, value), is made once, in prepare.
+The data are converted to its format, arrays of (index, value), once, in prepare.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ def prepare(X: Any, Y: Any, labels: Any, alpha_x: float, alpha_y: float) -> Solv
     def solve(tol: float) -> tuple[Any, Any]:
         model = train(converted, f"-s 0 -c {C!r} -e {tol!r} -q")
         v = np.ctypeslib.as_array(model.w, (scaled.A.shape[1],)).copy()
-        return scaled.blocks(v * model.label[0])  # w speaks for the label seen first
+        return scaled.blocks(v * model.label[0])  # w is positive for the label that comes first in the data
 
     return solve

@@ -1,4 +1,4 @@
-"""minmin: tol is the proved bound on f - f*. Building the problem is timed, since it keeps what it computes."""
+"""minmin: tol is the proved bound on f - f*. Building the problem is timed, since a problem caches its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""minmin's estimator as a user calls it: fit() on all columns in one matrix or frame, with everything it does timed."""
+"""minmin's estimator as users call it: fit() on all columns in one matrix or data frame; all that it does is timed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from benchmark_utils.peers import Solve
 from minmin.estimators import BlockLogisticRegression
 
 MOST_COLUMNS = 1000
-"""Of a frame, which is dense."""
+"""The limit for a data frame, which is dense."""
 
 
 def why_not(d: int, data: str) -> str | None:
     if data == "frame" and d > MOST_COLUMNS:
-        return f"a frame of {d} columns is dense; {MOST_COLUMNS} at most here"
+        return f"a frame of {d} columns is dense; the limit here is {MOST_COLUMNS}"
     return None
 
 

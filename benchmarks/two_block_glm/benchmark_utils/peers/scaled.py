@@ -1,4 +1,4 @@
-"""Two penalties for packages that know one: Y's columns scaled by √(alpha_x/alpha_y), penalty alpha_x/2 |v|²."""
+"""Two penalties in packages that have only one: scale the columns of Y by √(alpha_x/alpha_y)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import scipy.sparse
 
 
 class Scaled:
-    """A = [X, Y·s] with s = √(alpha_x/alpha_y), so that A v = Xx + Yy and alpha_x/2 |v|² is both penalties.
+    """A = [X, Y·s] with s = √(alpha_x/alpha_y), so that A v = Xx + Yy and alpha_x/2 |v|² is the sum of both penalties.
 
-    Scaling each block by 1/√alpha is the same up to one factor; this one leaves X as it is, and with it the first
-    steps of those who start with a step of length 1.
+    Scaling each block by 1/√alpha is the same up to one factor. This scaling leaves X unchanged, which suits packages
+    whose first step has length 1.
     """
 
     def __init__(self, X: Any, Y: Any, alpha_x: float, alpha_y: float):
@@ -24,11 +24,11 @@ class Scaled:
         self.A.sort_indices()
 
     def blocks(self, v: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """(x, y) of an answer v."""
+        """x and y of a solution v."""
         return v[: self.d_x], v[self.d_x :] * self.scale
 
 
 def with_int32(A: Any) -> Any:
-    """The same spmatrix with the indices that compiled packages ask for."""
+    """Convert the indices of a sparse matrix to the type that compiled packages need."""
     A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
     return A

@@ -1,4 +1,4 @@
-"""scipy's L-BFGS-B on (x, y) jointly, as it comes or with columns scaled by 1/std; tol is gtol."""
+"""scipy's L-BFGS-B on (x, y) jointly, with raw columns or columns scaled by 1/std; tol is gtol."""
 
 from __future__ import annotations
 

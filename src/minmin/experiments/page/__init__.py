@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing but itself."""
+"""The page of a report: one HTML file that loads no other files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from plotly.offline import get_plotlyjs
 
 from minmin.experiments.claims import RULE, Claim
 from minmin.experiments.contestants import CONTESTANTS
-from minmin.experiments.race import levels, short
-from minmin.experiments.results import plain, shown_levels
-from minmin.experiments.settings import GROUPS, description
-from minmin.experiments.styles import style
+from minmin.experiments.race import format_level, levels
+from minmin.experiments.results import infinite_to_none, select_table_levels
+from minmin.experiments.settings import GROUPS, describe_group
+from minmin.experiments.styles import style_of
 from minmin.experiments.summary import KINDS, Spread, Summary, theory_line
 
 _SYMBOLS = {"grad_x": "∇ₓ", "grad_y": "∇ᵧ"}
 
 
-def page(
+def build_page(
     summary: Summary, claims: list[Claim], figures: list[str], seeds: int, machine: dict[str, str], command: str
 ) -> bytes:
-    """The page; ``command`` without an experiment is what made it all."""
+    """Build the page. ``command`` is the command that made the report, with EXPERIMENT in place of the experiment."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["symbols"] = _symbols
     folder = files("minmin.experiments.page")
@@ -36,20 +36,27 @@ def page(
         script=folder.joinpath("page.js").read_text("utf-8"),
         plotly=get_plotlyjs(),
         data=json.dumps(_data(summary), ensure_ascii=False, allow_nan=False).replace("</", "<\\/"),
-        tol=short(summary.tol),
+        tol=format_level(summary.tol),
         seeds=seeds,
         command=command.replace("EXPERIMENT", experiments[0] if len(experiments) == 1 else "all"),
+        verdicts=_count_verdicts(claims),
         rule=RULE,
         claims=claims,
         figures=figures,
-        methods=[{"key": key, **style(key)._asdict()} for key in summary.methods],
+        methods=[{"key": key, **style_of(key)._asdict()} for key in summary.methods],
         groups=[_group(summary, group, command) for group in summary.groups],
         machine=machine,
     ).encode()
 
 
+def _count_verdicts(claims: list[Claim]) -> list[tuple[str, int]]:
+    """How often each verdict occurs, in a fixed order."""
+    verdicts = [row.verdict for claim in claims for row in claim.rows]
+    return [(verdict, verdicts.count(verdict)) for verdict in ("holds", "holds mostly", "does not hold")]
+
+
 def _symbols(text: str) -> Markup:
-    """κ_x and its like with a real subscript."""
+    """Text with subscripts for κ_x, L_y and so on."""
     return Markup(re.sub(r"([A-Za-zκμ])_([xy])\b", r"\1<sub>\2</sub>", str(escape(text))))
 
 
@@ -59,7 +66,7 @@ def _group(summary: Summary, group: str, command: str) -> dict[str, Any]:
     return {
         "sweep": sweep,
         "title": GROUPS[group],
-        "text": description(group),
+        "text": describe_group(settings[0]),
         "panels": (
             [{"key": f"{group}/{kind}", "label": f"{_SYMBOLS[kind]} calls"} for kind in KINDS]
             if sweep
@@ -72,10 +79,10 @@ def _group(summary: Summary, group: str, command: str) -> dict[str, Any]:
 
 def _table(summary: Summary, group: str) -> dict[str, Any]:
     settings = summary.group(group)
-    shown = [summary.tol] if settings[0].experiment == "scaling" else shown_levels(summary.tol)
-    columns = [(setting, level) for setting in settings for level in shown]
+    in_table = [summary.tol] if settings[0].experiment == "scaling" else select_table_levels(summary.tol)
+    columns = [(setting, level) for setting in settings for level in in_table]
     return {
-        "heads": [f"{setting.label}, to {short(level)}" for setting, level in columns],
+        "heads": [f"{setting.label}, gap {format_level(level)}" for setting, level in columns],
         "rows": [
             {
                 "label": CONTESTANTS[method].label,
@@ -97,11 +104,11 @@ def _band(spread: Spread) -> str:
 
 
 def _count(calls: float) -> str:
-    return f"{calls:.0f}" if calls < float("inf") else "never"
+    return f"{calls:.0f}" if calls < float("inf") else "not reached"
 
 
 def _data(summary: Summary) -> dict[str, Any]:
-    """What the curves are drawn from."""
+    """The data from which the page draws the curves."""
     panels: dict[str, Any] = {}
     for group in summary.groups:
         settings = summary.group(group)
@@ -110,9 +117,9 @@ def _data(summary: Summary) -> dict[str, Any]:
         else:
             panels |= {setting.key: {"runs": _runs(summary, setting.key)} for setting in settings}
     return {
-        "tol": short(summary.tol),
+        "tol": format_level(summary.tol),
         "levels": levels(summary.tol),
-        "methods": {key: style(key)._asdict() for key in summary.methods},
+        "methods": {key: style_of(key)._asdict() for key in summary.methods},
         "panels": panels,
     }
 
@@ -132,7 +139,7 @@ def _sweep(summary: Summary, group: str, kind: str) -> dict[str, Any]:
         "kind": kind,
         "kappas": [setting.varied for setting in settings],
         "calls": {
-            method: [plain(summary.at(setting.key, method, summary.tol, kind)) for setting in settings]
+            method: [infinite_to_none(summary.at(setting.key, method, summary.tol, kind)) for setting in settings]
             for method in settings[0].methods
         },
         "theory": [value if value < float("inf") else None for value in theory_line(summary, group, kind)],

@@ -13,7 +13,7 @@
     return { axis, c, methods };
   }
 
-  // The same rule as the tables': linear interpolation, and runs that did not get so far count as infinite.
+  // As in the tables: linear interpolation, and runs that did not reach the level count as infinite.
   function quantile(sorted, share) {
     const place = share * (sorted.length - 1);
     const low = sorted[Math.floor(place)];
@@ -31,14 +31,14 @@
   }
 
   function lineAndBand(key, x, y, bandX, bandY) {
-    const look = data.methods[key];
+    const style = data.methods[key];
     const line = {
-      x, y, name: look.label, mode: "lines", showlegend: false, meta: key,
-      line: { color: look.colour, width: look.width, dash: look.dashed ? "6px,3px" : "solid" },
+      x, y, name: style.label, mode: "lines", showlegend: false, meta: key,
+      line: { color: style.colour, width: style.width, dash: style.dashed ? "6px,3px" : "solid" },
     };
     const band = {
       x: bandX, y: bandY, fill: "toself", mode: "none", hoverinfo: "skip", showlegend: false,
-      fillcolor: look.colour, opacity: 0.16,
+      fillcolor: style.colour, opacity: 0.16,
     };
     return [band, line];
   }
@@ -77,7 +77,7 @@
     const theory = {
       x: panel.kappas, y: panel.theory, mode: "lines", showlegend: false, name: "theory",
       line: { color: "#000", width: 1.2, dash: "dot" },
-      hovertemplate: "theory for BAM, up to a constant<extra></extra>",
+      hovertemplate: "bound of Theorem 2.2 for BAM, up to a constant<extra></extra>",
     };
     return [...traces, theory];
   }
@@ -102,35 +102,35 @@
     return Plotly.react(plot, raceTraces(panel, now), layout(xTitle, "(f − f*)/(f(0) − f*)"), config);
   }
 
-  // Only what is on the screen is drawn anew at once; the rest when it comes into sight, or goes to the printer.
-  const stale = new Set();
-  const seen = new Set();
+  // Panels on the screen are redrawn at once; the others when they are scrolled into view or printed.
+  const outdated = new Set();
+  const visible = new Set();
   const panels = new Map([...document.querySelectorAll(".panel")].map((figure) => [figure, data.panels[figure.dataset.panel]]));
 
   function refresh(figures) {
     for (const figure of figures) {
-      if (stale.delete(figure)) draw(figure.querySelector(".plot"), panels.get(figure));
+      if (outdated.delete(figure)) draw(figure.querySelector(".plot"), panels.get(figure));
     }
   }
 
   let waiting = false;
   function change() {
     document.getElementById("ratio-shown").textContent = chosen().c;
-    for (const figure of panels.keys()) stale.add(figure);
+    for (const figure of panels.keys()) outdated.add(figure);
     if (waiting) return;
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;
-      refresh(seen);
+      refresh(visible);
     });
   }
 
   const watcher = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) seen.add(target);
-      else seen.delete(target);
+      if (isIntersecting) visible.add(target);
+      else visible.delete(target);
     }
-    refresh(seen);
+    refresh(visible);
   }, { rootMargin: "300px" });
 
   document.getElementById("ratio").addEventListener("input", () => {

@@ -1,4 +1,7 @@
-"""Methods of federated learning that the paper names, to compare with: x is shared, y_i local."""
+"""Methods of federated learning to compare with; x is shared, y_i is local.
+
+Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, name them.
+"""
 
 from minmin.federated.baselines.methods import (
     FedAvg,

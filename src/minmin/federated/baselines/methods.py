@@ -1,4 +1,4 @@
-"""The server's halves: x goes down by the weighted mean of the vectors that the clients sent."""
+"""The server's side of the methods: it subtracts from x the weighted mean of the clients' vectors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEVER = 10**9
 
 
 class LocalState(NamedTuple):
-    """x, how many rounds there were, and the candidate."""
+    """x, the number of rounds so far, and the candidate."""
 
     x: Vector
     rounds: int
@@ -37,16 +37,16 @@ class LocalState(NamedTuple):
 
 @dataclass(frozen=True)
 class LocalMethod(Method):
-    """Clients make steps of their own between two rounds.
+    """Base class of methods whose clients take local steps between two rounds.
 
     Parameters
     ----------
     L_x, L_y : float
-        The worst client's.
+        The largest constants among the clients.
     step_size : float
-        The length of a client's step, in units of 1/L_x in x and 1/L_y in y.
+        The step size of a client, in units of 1/L_x in x and 1/L_y in y.
     certify_every : int
-        After this many rounds, one more asks for ∇ₓf, for a certificate; never where 0.
+        After this many rounds, an extra round asks for ∇ₓf, for a certificate; never if 0.
     """
 
     state_types: ClassVar[tuple[type, ...]] = (LocalState,)
@@ -67,7 +67,7 @@ class LocalMethod(Method):
         return LocalState(x, 0, Candidate(x, y))
 
     def step(self, problem: Problem, state: LocalState) -> LocalState:
-        """A round; where a certificate is due, one in which nothing moves."""
+        """Run one round; if a certificate is due, one in which neither x nor y moves."""
         rounds = state.rounds + 1
         slice_ = problem.fix(state.x)
         assert isinstance(slice_, RemoteSlice)
@@ -79,17 +79,17 @@ class LocalMethod(Method):
         return LocalState(x, rounds, Candidate(x, y))
 
     def patience(self, problem: Problem) -> int:
-        """Never given up for lack of a bound: some of them do not converge to the minimum at all."""
+        """Unlimited: some of these methods do not converge to the minimum, so their bound may never fall."""
         return _NEVER
 
     @abstractmethod
     def _task(self, problem: Problem, rounds: int) -> ClientTask:
-        """What clients do in this round."""
+        """The task that the clients run in this round."""
 
 
 @dataclass(frozen=True)
 class FixedSteps(LocalMethod):
-    """The same number of steps in every round.
+    """Base class of methods with the same number of local steps in every round.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ class FixedSteps(LocalMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         if as_count(self.local_steps, "local_steps") == 0:
-            raise InputError("local_steps = 0: a client must make a step")
+            raise InputError("local_steps = 0: a client must take at least one step")
 
 
 @dataclass(frozen=True)
 class FedAvg(FixedSteps):
     """Federated averaging (McMahan et al. 2017) of x, with y_i local.
 
-    Guarantee: none where clients differ; with several local steps it ends near the minimum, not at it.
+    Guarantee: none if clients differ; with several local steps it ends near the minimum, not at it.
     """
 
     name: ClassVar[str] = "fedavg"
@@ -121,7 +121,7 @@ class FedAvg(FixedSteps):
 class FederatedReconstruction(FixedSteps):
     """Federated Reconstruction (Singhal et al. 2021): stateless clients solve for y_i in each round, then move x.
 
-    Guarantee: as federated averaging on F_i(x) = min_y f_i(x, y).
+    Guarantee: that of federated averaging on F_i(x) = min_y f_i(x, y).
     """
 
     name: ClassVar[str] = "fedrecon"
@@ -132,9 +132,9 @@ class FederatedReconstruction(FixedSteps):
 
 @dataclass(frozen=True)
 class Scaffold(FixedSteps):
-    """SCAFFOLD (Karimireddy et al. 2020): local steps corrected by control variates, all clients taking part.
+    """SCAFFOLD (Karimireddy et al. 2020): local steps corrected by control variates; all clients take part.
 
-    Guarantee: converges to the minimum for steps that are short enough, in O(κ log 1/ε) rounds.
+    Guarantee: converges to the minimum in O(κ log 1/ε) rounds if the step size is small enough.
     """
 
     name: ClassVar[str] = "scaffold"
@@ -145,14 +145,14 @@ class Scaffold(FixedSteps):
 
 @dataclass(frozen=True)
 class ProxSkip(LocalMethod):
-    """ProxSkip for federated learning, Scaffnew (Mishchenko et al. 2022): rounds are skipped by a coin.
+    """ProxSkip for federated learning, Scaffnew (Mishchenko et al. 2022): a random number of local steps per round.
 
-    Guarantee: O(√κ log 1/ε) rounds in expectation, for step_size = 1 and a round in √κ steps.
+    Guarantee: O(√κ log 1/ε) rounds in expectation, for step_size = 1 and on average √κ steps per round.
 
     Parameters
     ----------
     seed : int
-        Of the coin.
+        The seed of the random numbers of steps.
     """
 
     name: ClassVar[str] = "proxskip"

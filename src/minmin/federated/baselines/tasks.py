@@ -1,4 +1,4 @@
-"""The clients' halves: some steps on their own data, and one vector back, by which x goes down."""
+"""The clients' side of the methods: local steps, then one vector, which the server subtracts from x."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from minmin.core.problem import Problem
 from minmin.federated.tasks import ClientTask, Outcome
 from minmin.methods.inner.partial_minimum import LowerY
 
-_EXACTLY = 1e-12
-"""What y may leave of f where it is solved for: a millionth of the default tol."""
+_RECONSTRUCTION_TOL = 1e-12
+"""How far f_i may be above its minimum over y_i after a reconstruction: a millionth of the default tol."""
 
 
 class LocalMemory(NamedTuple):
-    """y_i, the x that the last round ended at or came from, and a control variate; both empty before the first."""
+    """y_i, an x of the last round, and a control variate; the last two are empty before the first round.
+
+    The x is where the round started in SCAFFOLD, and where the local steps ended in ProxSkip.
+    """
 
     y: Array
     x: Array
@@ -23,7 +26,7 @@ class LocalMemory(NamedTuple):
 
 
 class LocalTask(ClientTask):
-    """A task that moves x as well, and sends how far; one that moves nothing sends ∇ₓf_i."""
+    """A task that moves a local copy of x as well and sends the displacement."""
 
     memory_types: ClassVar[tuple[type, ...]] = (LocalMemory,)
 
@@ -33,7 +36,7 @@ class LocalTask(ClientTask):
 
 @dataclass(frozen=True)
 class GradientTask(LocalTask):
-    """No step, but ∇ₓf_i at (x, y_i): for a certificate."""
+    """Takes no step and sends ∇ₓf_i at (x, y_i), for a certificate."""
 
     name: ClassVar[str] = "gradient"
 
@@ -58,7 +61,7 @@ class FedAvgTask(LocalTask):
 
 @dataclass(frozen=True)
 class ReconstructionTask(LocalTask):
-    """y_i is reconstructed from its start at x, then x goes down alone (Singhal et al. 2021, Algorithm 1)."""
+    """Solves for y_i from its starting point, then takes gradient steps in x (Singhal et al. 2021, Algorithm 1)."""
 
     name: ClassVar[str] = "fedrecon"
     steps: int
@@ -66,9 +69,9 @@ class ReconstructionTask(LocalTask):
 
     def run_at_client(self, problem: Problem, x: Array, memory: LocalMemory) -> Outcome:
         inner = "newton" if problem.has_y_hessian else "lbfgs"
-        task = LowerY(inner, _EXACTLY, None, stateless=True)
-        found, evaluation = task.run(problem.fix(x), task.begin(memory.y))
-        x_i, y = _descend(problem, x, found.y, self.steps, self.step_x, 0.0, 0.0)
+        task = LowerY(inner, _RECONSTRUCTION_TOL, None, stateless=True)
+        solved, evaluation = task.run(problem.fix(x), task.begin(memory.y))
+        x_i, y = _descend(problem, x, solved.y, self.steps, self.step_x, 0.0, 0.0)
         return Outcome(memory._replace(y=y), evaluation, x - x_i)
 
 
@@ -76,8 +79,8 @@ class ReconstructionTask(LocalTask):
 class ScaffoldTask(LocalTask):
     """Gradient steps corrected by control variates (Karimireddy et al. 2020, option II).
 
-    All clients take part, so the server's variate is what x moved by in the last round, over the steps. Clients work it
-    out from the two xs that they saw, and it need not be sent.
+    All clients take part, so the server's control variate is the last displacement of x divided by the total step
+    length. Clients compute it from the last two values of x, so it need not be sent.
     """
 
     name: ClassVar[str] = "scaffold"
@@ -89,17 +92,17 @@ class ScaffoldTask(LocalTask):
         length = self.steps * self.step_x
         first = memory.x.shape[0] == 0
         shared = 0.0 * x if first else (memory.x - x) * (1.0 / length)
-        own = 0.0 * x if first else memory.control
-        x_i, y = _descend(problem, x, memory.y, self.steps, self.step_x, self.step_y, shared - own)
-        control = own - shared + (x - x_i) * (1.0 / length)
+        local = 0.0 * x if first else memory.control
+        x_i, y = _descend(problem, x, memory.y, self.steps, self.step_x, self.step_y, shared - local)
+        control = local - shared + (x - x_i) * (1.0 / length)
         return Outcome(LocalMemory(y, x, control), problem.fix(x).at(y), x - x_i)
 
 
 @dataclass(frozen=True)
 class ProxSkipTask(LocalTask):
-    """Scaffnew (Mishchenko et al. 2022, Algorithm 2): as many steps as the server's coin says, then a mean.
+    """Scaffnew (Mishchenko et al. 2022, Algorithm 2): takes a number of steps that the server drew.
 
-    With the new mean x a client first completes its control variate, h_i += (p/γ)(x - x̂_i).
+    First, with the new mean x, a client completes the update of its control variate: h_i += (p/γ)(x - x̂_i).
     """
 
     name: ClassVar[str] = "proxskip"

@@ -1,4 +1,4 @@
-"""How messages reach clients and answers come back."""
+"""Engines: how requests reach the clients, and how their replies come back."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,29 +1,39 @@
-"""What an engine is: it carries envelopes, and knows nothing of what is in them."""
+"""The base class of engines. An engine carries envelopes and need not know what is in them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Protocol
 
 from minmin.federated.protocol import Envelope
 
 
 class Engine(ABC):
-    """Reaches all clients, which are known by their numbers from 0 on.
+    """Carries requests to the clients, which are numbered from 0, and brings their replies back.
 
-    An engine that calls functions hands an envelope to :meth:`Client.handle` and returns what that returns. One that
-    sends bytes sends ``request.data``, has :meth:`Client.answer` called at the other end, and returns
-    ``Envelope.from_bytes(answer)``. It need not check anything: the session that uses it refuses what is no proper
-    answer, asks again, and clients answer a repeated request as before.
+    An engine that calls functions hands an envelope to :meth:`Client.handle` and returns the envelope that it gets. An
+    engine that sends bytes sends ``request.data``, calls :meth:`Client.answer` at the other end, and returns
+    ``Envelope.from_bytes(reply)``. An engine need not check anything: the session that uses it checks every reply and
+    asks again, and a client that gets a request twice sends the same reply twice.
     """
 
     @abstractmethod
     def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> Mapping[int, Envelope]:
-        """Send every client its envelope, and gather what comes back within ``timeout`` seconds.
+        """Send every client its request, and return the replies that come within ``timeout`` seconds; None: no limit.
 
-        Clients that do not answer in time are missing from what is returned. Two requests are the same if their
-        ``digest`` is.
+        Clients that do not reply in time are missing from the result. Two requests are the same if their digests are.
         """
 
-    def close(self) -> None:  # noqa: B027 - many engines hold nothing
-        """Release what the engine holds; nothing unless overridden."""
+    def close(self) -> None:  # noqa: B027 - many engines have nothing to release
+        """Release the engine's resources; does nothing unless overridden."""
+
+
+class Channel(Protocol):
+    """One end of a connection to another process. Its class differs between Windows and other systems."""
+
+    def send_bytes(self, data: bytes, /) -> None: ...
+
+    def recv_bytes(self) -> bytes: ...
+
+    def close(self) -> None: ...

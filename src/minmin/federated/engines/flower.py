@@ -1,4 +1,4 @@
-"""Flower on this machine, started and stopped with the engine."""
+"""An engine over Flower on this machine, which it starts and stops itself."""
 
 from __future__ import annotations
 
@@ -13,46 +13,48 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from minmin.errors import InputError, UnsupportedError
+from minmin.errors import InputError, UnsupportedError, needs_extra
 from minmin.federated.client import Client
 from minmin.federated.engines.base import Engine
 from minmin.federated.engines.flower_processes import Flower, FlowerError
-from minmin.federated.engines.flower_wire import client_path, read_answers, socket_path, write_requests
-from minmin.federated.engines.states import hand_back, move_to_folders
+from minmin.federated.engines.flower_wire import client_path, read_replies, socket_path, write_requests
+from minmin.federated.engines.states import copy_states_back, move_to_folders
 from minmin.federated.protocol import Envelope
 
 _APP = Path(__file__).parents[1] / "flower" / "app"
 _START_SECONDS = 120.0
-"""Until the app reports. A limit that was not measured: twice the SuperLink's, since Ray starts too."""
-_LOOK_SECONDS = 0.5
-"""Between two looks whether a process has died; an answer is seen at once."""
-_SHORT_NAME = 12
-"""A socket's path may have a hundred bytes, of which Ray takes seventy below our folder."""
+"""The limit for the app to start. Chosen, not measured: twice that of the SuperLink, since Ray starts too."""
+_POLL_SECONDS = 0.5
+"""Between two checks whether a process has died; a reply is seen at once."""
+_LONGEST_FOLDER = 12
+"""Characters. The path of a socket may have a hundred, of which Ray uses seventy below our folder."""
 
 
 class FlowerEngine(Engine):
-    """Clients of this process as Flower's: in its simulation, or a SuperNode each that talks to a SuperLink.
+    """Runs clients of this process on Flower: in its simulation, or with a SuperLink and one SuperNode per client.
 
-    Everything listens on the loopback interface alone and ends with this process. What dies is started again. A client
-    without a folder of its own keeps its state in a temporary one; its own store gets it when the engine is closed.
+    All processes listen on the loopback interface only and end with this process. One that dies is started again. A
+    client without a :class:`FolderStore` keeps its state in a temporary folder; closing the engine copies it back.
 
     Parameters
     ----------
     clients : sequence of Client
-        Their classes and functions must have names in a module that can be imported.
+        Their classes and functions must be defined in a module that can be imported.
     deployment : bool
         Whether to start one SuperNode per client instead of the simulation.
     """
 
     def __init__(self, clients: Sequence[Client], *, deployment: bool = False):
+        if not hasattr(socket, "AF_UNIX"):
+            raise UnsupportedError("engine 'flower' needs Linux or macOS; engine 'processes' gives the same answer")
         for module in ("flwr", "ray")[: 1 if deployment else 2]:
             if importlib.util.find_spec(module) is None:
-                raise UnsupportedError(f"engine 'flower' needs {module}: pip install 'minmin[flower]'")
+                raise UnsupportedError(needs_extra("engine 'flower'", module, "flower"))
         self._simulation = not deployment
         self._originals = clients
-        usual = tempfile.gettempdir()
-        place = usual if len(usual) <= _SHORT_NAME else "/tmp"
-        self._temporary = tempfile.TemporaryDirectory(prefix="minmin-", dir=place)
+        default = tempfile.gettempdir()
+        parent = default if len(default) <= _LONGEST_FOLDER else "/tmp"
+        self._temporary = tempfile.TemporaryDirectory(prefix="minmin-", dir=parent)
         self._folder = Path(self._temporary.name)
         self._clients = move_to_folders(self._folder / "states", clients)
         self._connection: Connection[Any, Any] | None = None
@@ -71,23 +73,24 @@ class FlowerEngine(Engine):
                 self._start()
             assert self._connection is not None
             write_requests(self._connection, requests, timeout)
-            while not self._connection.poll(_LOOK_SECONDS):
+            while not self._connection.poll(_POLL_SECONDS):
                 self._start_dead_nodes()
-            return read_answers(self._connection)
+            return read_replies(self._connection)
         except (EOFError, OSError):
             self._stop()
             return {}
-        except BaseException:  # the answer still to come would be taken for that to a later request
+        except BaseException:  # a late reply would be taken for the reply to a later request
             self._stop()
             raise
 
     def close(self) -> None:
         self._stop()
-        hand_back(self._originals, self._clients)
+        copy_states_back(self._originals, self._clients)
         self._temporary.cleanup()
 
     def _start(self) -> None:
-        """A SuperLink, nodes, and the relay, which reports when it runs."""
+        """Start the SuperLink, the nodes, and the relay app, which connects when it runs."""
+        assert hasattr(socket, "AF_UNIX")
         with socket.socket(socket.AF_UNIX) as ours:
             path = socket_path(self._folder)
             path.unlink(missing_ok=True)
@@ -105,13 +108,13 @@ class FlowerEngine(Engine):
         assert self.flower is not None
         superlink = self.flower.superlink
         deadline = time.monotonic() + _START_SECONDS
-        ours.settimeout(_LOOK_SECONDS)
+        ours.settimeout(_POLL_SECONDS)
         while superlink.runs and time.monotonic() < deadline:
             with contextlib.suppress(TimeoutError):
                 theirs, _ = ours.accept()
                 theirs.setblocking(True)
                 return Connection(theirs.detach())
-        raise FlowerError(f"Flower does not start the app; the SuperLink's last words: {superlink.last_words()}")
+        raise FlowerError(f"Flower did not start the app; the log of the SuperLink ends with: {superlink.end_of_log()}")
 
     def _start_dead_nodes(self) -> None:
         assert self.flower is not None
@@ -128,11 +131,11 @@ class FlowerEngine(Engine):
 
 
 def _pickle(number: int, client: Client) -> bytes:
-    advice = "its classes and functions must have names in a module that can be imported, or take engine='local'"
+    advice = "define its classes and functions in a module that can be imported, or use engine='local'"
     try:
         data = pickle.dumps(client)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InputError(f"client {number} cannot be sent to another process ({error}); {advice}") from error
     if b"__main__" in data:
-        raise InputError(f"client {number} holds something of the script that runs, which Flower cannot find; {advice}")
+        raise InputError(f"client {number} uses something defined in the script itself (__main__); {advice}")
     return data

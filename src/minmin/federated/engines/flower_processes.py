@@ -1,4 +1,4 @@
-"""Flower's processes on this machine: a SuperLink, SuperNodes, and an app that is run on them."""
+"""Flower's processes on this machine: a SuperLink and its SuperNodes, on which an app runs."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from minmin.errors import MinMinError
+from minmin.errors import MinMinError, needs_extra
 from minmin.federated.engines import guard
 
 HOST = "127.0.0.1"
 _START_SECONDS = 60.0
-"""Until the SuperLink answers. A limit that was not measured, after which an error tells its last words."""
-_ASK_AGAIN, _ASK_SECONDS = 0.1, 1.0
-"""Seconds between two questions whether it is there, and for an answer."""
-_LAST_WORDS = 2000
-"""Characters of a log that an error tells. A choice: room for a traceback."""
-_QUIET = {
+"""The limit for the SuperLink to start. Chosen, not measured; after it, an error shows the end of the log."""
+_HEALTH_PAUSE, _HEALTH_TIMEOUT = 0.1, 1.0
+"""Seconds between two requests to the SuperLink whether it is up, and for a response."""
+_LOG_CHARACTERS = 2000
+"""How much of a log an error shows. Chosen to leave room for a traceback."""
+_PRIVATE_AND_QUICK = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
     "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.5",
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-"""Nothing is told to anybody, unless the user has set these variables to something else; and tasks start sooner."""
+"""No usage data are sent, and tasks start sooner. Variables that the user has set take precedence."""
 _LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Ray then takes 127.0.0.1 for this machine's address, on every system, and listens there alone."""
+"""With this, Ray uses 127.0.0.1 as the address of this machine on every system, and listens only there."""
 _CONNECTION = "minmin"
 
 
 class FlowerError(MinMinError):
-    """A process of Flower's does not start."""
+    """A process of Flower did not start."""
 
 
 class Guarded:
-    """A command that ends with this process, together with all that it started; its output is in a file."""
+    """A command that ends with this process, together with everything that it started; its output is in a file."""
 
     def __init__(self, command: Sequence[str], environment: dict[str, str], log: Path):
         self.command, self.log = list(command), log
@@ -59,11 +59,11 @@ class Guarded:
         return self._process.poll() is None
 
     def process_ids(self) -> set[int]:
-        """Of the command and all that it started."""
+        """The process ids of the command and of everything that it started."""
         return guard.descendants(self._process.pid)
 
-    def last_words(self) -> str:
-        return self.log.read_text(errors="replace")[-_LAST_WORDS:]
+    def end_of_log(self) -> str:
+        return self.log.read_text(errors="replace")[-_LOG_CHARACTERS:]
 
     def stop(self) -> None:
         assert self._process.stdin is not None
@@ -72,9 +72,9 @@ class Guarded:
 
 
 class Flower:
-    """One SuperLink that listens on the loopback interface alone, and its SuperNodes; all end with this process.
+    """A SuperLink that listens on the loopback interface only, and its SuperNodes; all end with this process.
 
-    Flower's home and the logs are in ``folder``. In a ``simulation`` the SuperLink itself plays the nodes.
+    Flower's home folder and the logs are in ``folder``. In a ``simulation`` the SuperLink itself acts as the nodes.
     """
 
     def __init__(self, folder: Path, *, simulation: bool):
@@ -96,7 +96,7 @@ class Flower:
             raise
 
     def start_node(self, number: int) -> None:
-        """A SuperNode for the client of this number; the one before is stopped."""
+        """Start a SuperNode for the client with this number; stop its previous node."""
         if number in self.nodes:
             self.nodes[number].stop()
         home = self._folder / f"node {number}"
@@ -106,7 +106,7 @@ class Flower:
         self.nodes[number] = Guarded(command, environment(home), self._folder / f"node {number}.log")
 
     def run(self, app: Path, config: str, nodes: int) -> None:
-        """Hand an app to the SuperLink, with values for its configuration."""
+        """Submit an app to the SuperLink, with values for its configuration."""
         command = [program("flwr"), "run", str(app), _CONNECTION, "--run-config", config, "--format", "json"]
         if self._simulation:
             command += ["--federation-config", f"num-supernodes={nodes} client-resources-num-cpus=1"]
@@ -116,7 +116,7 @@ class Flower:
         except (ValueError, KeyError):
             accepted = False
         if not accepted:
-            raise FlowerError(f"flwr run failed: {(done.stdout + done.stderr)[-_LAST_WORDS:]}")
+            raise FlowerError(f"flwr run failed: {(done.stdout + done.stderr)[-_LOG_CHARACTERS:]}")
 
     def stop(self) -> None:
         for process in [*self.nodes.values(), self.superlink]:
@@ -124,37 +124,37 @@ class Flower:
 
 
 def program(name: str) -> str:
-    """The path of one of Flower's commands, beside the Python that runs this."""
-    found = shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
-    if found is None:
-        raise FlowerError(f"the command {name} is not there: pip install 'minmin[flower]'")
-    return found
+    """The path of one of Flower's commands, preferably of the Python environment in use."""
+    path = shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
+    if path is None:
+        raise FlowerError(needs_extra("engine 'flower'", f"the command {name}", "flower"))
+    return path
 
 
 def environment(home: Path) -> dict[str, str]:
-    """What Flower's processes see: our modules, a home of their own, and nothing that phones home."""
+    """The environment of Flower's processes: this process's modules, a separate home, and no usage reports."""
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     modules = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    own = {"PATH": path, "PYTHONPATH": modules, "FLWR_HOME": str(home), "RAY_TMPDIR": str(home)}
-    return {**_QUIET, **os.environ, **own, **_LOOPBACK}
+    paths = {"PATH": path, "PYTHONPATH": modules, "FLWR_HOME": str(home), "RAY_TMPDIR": str(home)}
+    return {**_PRIVATE_AND_QUICK, **os.environ, **paths, **_LOOPBACK}
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind((HOST, 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
 
 
 def wait_until_healthy(superlink: Guarded, port: int) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while superlink.runs and time.monotonic() < deadline:
-        connection = http.client.HTTPConnection(HOST, port, timeout=_ASK_SECONDS)
+        connection = http.client.HTTPConnection(HOST, port, timeout=_HEALTH_TIMEOUT)
         try:
             connection.request("GET", "/health")
             if connection.getresponse().status == http.client.OK:
                 return
         except (OSError, http.client.HTTPException):
-            time.sleep(_ASK_AGAIN)
+            time.sleep(_HEALTH_PAUSE)
         finally:
             connection.close()
-    raise FlowerError(f"the SuperLink does not start; its last words: {superlink.last_words()}")
+    raise FlowerError(f"the SuperLink did not start; its log ends with: {superlink.end_of_log()}")

@@ -1,8 +1,10 @@
-"""Run a command until it ends or standard input does, and leave nothing of it: python guard.py COMMAND...
+"""Run a command until it ends or standard input closes, then kill everything that it started.
 
-A program of its own that needs the standard library alone. Whoever starts it holds the other end of its standard
-input, so a command does not outlive that process, however that one ends. Flower's processes detach themselves; Linux
-hands those that lost their parent to this one, elsewhere they look themselves whether their parent is there.
+Usage: python guard.py COMMAND...
+
+This is a separate program that needs only the standard library. The process that starts it holds the other end of its
+standard input, so the command ends with that process, even if it is killed. Flower's processes detach themselves. On
+Linux, those that lose their parent become children of this process; elsewhere they check their parent themselves.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-_LOOK_SECONDS = 0.2
-"""Between two looks whether the command has ended; the end of standard input is seen at once."""
+_POLL_SECONDS = 0.2
+"""Between two checks whether the command has ended; the end of standard input is seen at once."""
 _PR_SET_CHILD_SUBREAPER = 36
 """From Linux's prctl.h."""
 
 
 def descendants(ancestor: int) -> set[int]:
-    """Its children, theirs, and so on, as /proc tells."""
+    """The children of a process, their children, and so on, read from /proc."""
     children: dict[int, set[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -41,16 +43,17 @@ def main() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
-    while process.poll() is None and not select.select([sys.stdin], [], [], _LOOK_SECONDS)[0]:
+    while process.poll() is None and not select.select([sys.stdin], [], [], _POLL_SECONDS)[0]:
         pass
     process.kill()
     process.wait()
-    while others := descendants(os.getpid()):
-        for other in others:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(other, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(-1, 0)
+    if sys.platform == "linux":
+        while others := descendants(os.getpid()):
+            for other in others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(other, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(-1, 0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A plain loop in this process."""
+"""An engine that calls the clients in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minmin.federated.protocol import Envelope
 
 
 class LocalEngine(Engine):
-    """Clients are asked one after another, by function calls. Nothing is encoded, and time-outs have no meaning."""
+    """Calls the clients one after another, in this process. Nothing is encoded, and ``timeout`` has no effect."""
 
     def __init__(self, clients: Sequence[Client]):
         self._clients = clients

@@ -1,13 +1,15 @@
-"""Federations on Flower: our messages in its records, and the two halves as its apps.
+"""Federations on Flower.
 
-``GridEngine`` is for a ServerApp, ``client_app`` makes a ClientApp. For a run on this machine alone, take
+``GridEngine`` is an engine for a ServerApp; ``client_app`` builds a ClientApp. For a run on this machine alone, use
 ``run(clients, engine="flower")`` instead.
 """
+
+from minmin.errors import needs_extra
 
 try:
     import flwr  # noqa: F401
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("Flower is not installed: pip install 'minmin[flower]'") from error
+    raise ModuleNotFoundError(needs_extra("minmin.federated.flower", "flwr", "flower")) from error
 
 from minmin.federated.flower.client import client_app, client_id
 from minmin.federated.flower.grid import GridEngine

@@ -1,4 +1,4 @@
-"""The client's half as a ClientApp: it is built for a message, answers it, and is gone; its state is in its store."""
+"""A ClientApp around a client. It is built again for each message, so the client's state must be in its store."""
 
 from __future__ import annotations
 
@@ -18,36 +18,39 @@ _LOG = logging.getLogger(__name__)
 
 
 def client_app(build: Callable[[Context], Client]) -> ClientApp:
-    """A ClientApp that answers the messages of :class:`GridEngine`.
+    """Build a ClientApp that replies to the messages of :class:`GridEngine`.
 
     Parameters
     ----------
     build : callable
-        Makes this node's client from Flower's context. It is called for every message, in a process that is gone after
-        it, so the client must have a :class:`minmin.federated.FolderStore`. What it raises stays here, in the log; the
-        server hears the type alone.
+        Builds this node's client from Flower's context. It is called for each message, in a process that ends
+        afterwards, so the client must have a :class:`minmin.federated.FolderStore`. What it raises is logged on the
+        node; the server is sent only the type of the exception.
     """
     app = ClientApp()
 
-    def answer(message: FlowerMessage, context: Context) -> FlowerMessage:
-        own = client_id(context)
-        return FlowerMessage(to_records(_answer(message, own, build, context), own), reply_to=message)
+    def reply(message: FlowerMessage, context: Context) -> FlowerMessage:
+        name = client_id(context)
+        return FlowerMessage(to_records(_reply(message, name, build, context), name), reply_to=message)
 
     for kind in (app.train, app.evaluate, app.query):
-        kind()(answer)
+        kind()(reply)
     return app
 
 
 def client_id(context: Context) -> str:
-    """What a client is called, whichever node it is on: its node's ``client-id``, or ``partition-id``."""
+    """The id of a client: the ``client-id`` in its node's configuration, or else the ``partition-id``.
+
+    A client keeps its id when it moves to another node.
+    """
     for name in ("client-id", "partition-id"):
         if name in context.node_config:
             return str(context.node_config[name])
-    raise InputError("this SuperNode has no name: start it with --node-config 'client-id=\"...\"'")
+    raise InputError("this SuperNode has no client-id: start it with --node-config 'client-id=\"...\"'")
 
 
-def _answer(message: FlowerMessage, own: str, build: Callable[[Context], Client], context: Context) -> bytes:
-    """The answer's bytes; none where the message only asks who this is."""
+def _reply(message: FlowerMessage, name: str, build: Callable[[Context], Client], context: Context) -> bytes:
+    """The bytes of the reply; empty if the message only asks for the client's id."""
     try:
         data, addressed = from_records(message.content)
         if not data:
@@ -55,10 +58,10 @@ def _answer(message: FlowerMessage, own: str, build: Callable[[Context], Client]
         label = Envelope.from_bytes(data).label
     except MessageError:
         return Envelope(Refusal("", 0, "malformed")).data
-    if addressed != own:
-        return Envelope(Refusal(label.run, label.round, "not the client that was meant")).data
+    if addressed != name:
+        return Envelope(Refusal(label.run, label.round, "the request is for another client")).data
     try:
         return build(context).answer(data)
     except Exception as error:
-        _LOG.exception("client %s cannot answer", own)
+        _LOG.exception("client %s cannot reply", name)
         return Envelope(Refusal(label.run, label.round, f"raised {type(error).__name__}")).data

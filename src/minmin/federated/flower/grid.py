@@ -19,40 +19,40 @@ from minmin.federated.protocol import Envelope, MessageError, Refusal
 
 _LOG = logging.getLogger(__name__)
 _TYPES = {"task": "train", "evaluate": "evaluate", "measure": "evaluate"}
-"""What Flower calls a kind of message; any other is a query."""
+"""Flower's type for each kind of message; any other kind is a query."""
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
-"""Seconds between two questions for replies; Flower's own ``send_and_receive`` waits 3 s."""
+"""Seconds between two requests to the grid for replies; Flower's own ``send_and_receive`` waits 3 s."""
 _PAUSE_GROWTH = 1.2
-"""The factor from one pause to the next: from the first to the last in 13 questions and 2.4 s."""
-_LOOK_AGAIN = 2.0
-"""Seconds between two looks for new nodes. A choice: each look is one call of the grid."""
-_RAISED = {
+"""The factor from one pause to the next: from the first to the last in 13 requests and 2.4 s."""
+_NODES_SECONDS = 2.0
+"""Seconds between two requests to the grid for the list of nodes. Chosen, not measured."""
+_CLIENT_ERRORS = {
     ErrorCode.CLIENT_APP_RAISED_EXCEPTION: "its ClientApp raised an exception",
     ErrorCode.LOAD_CLIENT_APP_EXCEPTION: "its ClientApp cannot be loaded",
     ErrorCode.CLIENT_APP_CRASHED: "its ClientApp crashed",
     ErrorCode.INVALID_FAB: "its node does not trust the app",
 }
-"""What a client says through Flower; any other error means that it was not reached."""
+"""Errors of the client itself; any other error means that it was not reached."""
 
 
 class _Sent(NamedTuple):
-    """To which node a message went, for which client; None where it only asked who is there."""
+    """The node that a message went to, and the number of its client; None if it asked for the client's id."""
 
     node: int
     number: int | None
 
 
 class GridEngine(Engine):
-    """Reaches the clients of :func:`client_app` on SuperNodes.
+    """Carries messages to the clients of :func:`client_app` on SuperNodes.
 
-    Nodes come and go under new numbers, so they are asked who they are; clients are numbered in the order of their ids.
-    A client that turns up on another node is sent again what it has not answered.
+    A node that restarts gets a new number, so every new node is asked for its client's id. Clients are numbered in the
+    order of their ids. If a client appears on another node, its open request is sent again.
 
     Parameters
     ----------
     grid : flwr.serverapp.Grid
     clients : int
-        How many there are. The first exchange waits for them.
+        How many clients there are. The first exchange waits for all of them.
     """
 
     def __init__(self, grid: Grid, clients: int):
@@ -60,34 +60,34 @@ class GridEngine(Engine):
         self._count = as_count(clients, "clients")
         self._ids: list[str] = []
         self._nodes: dict[str, int] = {}
-        self._greeted: set[int] = set()
-        self._asked: Mapping[int, Envelope] = {}
+        self._queried: set[int] = set()
+        self._requests: Mapping[int, Envelope] = {}
         self._sent: dict[str, _Sent] = {}
         self._reached: dict[int, int] = {}
-        self._looked = -math.inf
+        self._listed_at = -math.inf
 
     @property
     def ids(self) -> list[str]:
-        """The clients' ids by their numbers, once all have been met."""
+        """The clients' ids in the order of their numbers; empty until all clients are connected."""
         return list(self._ids)
 
     def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> dict[int, Envelope]:
-        """See :class:`Engine`. A late answer to the same request counts; one to an older request is never read."""
-        self._keep_sent({n for n, old in self._asked.items() if n in requests and requests[n].digest == old.digest})
-        self._asked = dict(requests)
+        """See :class:`Engine`. A late reply to the same request is accepted; one to an older request is ignored."""
+        self._keep_sent({n for n, old in self._requests.items() if n in requests and requests[n].digest == old.digest})
+        self._requests = dict(requests)
         if any(self._node(number) is None for number in requests):
-            self._greeted = set(self._nodes.values())  # who has not said a name yet is asked again
+            self._queried = set(self._nodes.values())  # ask the nodes without a known client again
         deadline = math.inf if timeout is None else time.monotonic() + timeout
-        answers: dict[int, Envelope] = {}
+        replies: dict[int, Envelope] = {}
         self._reached = {}
         pause = _FIRST_PAUSE
         while True:
-            self._look_for_nodes()
-            missing = [number for number in requests if number not in answers]
+            self._query_new_nodes()
+            missing = [number for number in requests if number not in replies]
             self._send([number for number in missing if self._node(number) not in (None, self._reached.get(number))])
-            self._receive(answers)
-            if len(answers) == len(requests) or time.monotonic() >= deadline:
-                return answers
+            self._receive(replies)
+            if len(replies) == len(requests) or time.monotonic() >= deadline:
+                return replies
             time.sleep(max(0.0, min(pause, deadline - time.monotonic())))
             pause = min(_PAUSE_GROWTH * pause, _LAST_PAUSE)
 
@@ -95,25 +95,25 @@ class GridEngine(Engine):
         return self._nodes.get(self._ids[number]) if self._ids else None
 
     def _keep_sent(self, numbers: set[int]) -> None:
-        """Of what was sent, wait for what these clients have not answered yet, and for names."""
+        """Keep waiting for the replies of these clients and for ids, and for no other message."""
         self._sent = {key: sent for key, sent in self._sent.items() if sent.number is None or sent.number in numbers}
 
-    def _look_for_nodes(self) -> None:
-        """Ask nodes that were not there before who they are; forget those that are gone."""
-        if time.monotonic() < self._looked + _LOOK_AGAIN:
+    def _query_new_nodes(self) -> None:
+        """Ask new nodes for the ids of their clients; forget nodes that are gone."""
+        if time.monotonic() < self._listed_at + _NODES_SECONDS:
             return
-        self._looked = time.monotonic()
-        there = set(self._grid.get_node_ids())
-        self._nodes = {name: node for name, node in self._nodes.items() if node in there}
-        self._greeted &= there
-        new = there - self._greeted
-        self._greeted |= new
+        self._listed_at = time.monotonic()
+        current = set(self._grid.get_node_ids())
+        self._nodes = {name: node for name, node in self._nodes.items() if node in current}
+        self._queried &= current
+        new = current - self._queried
+        self._queried |= new
         self._push([(FlowerMessage(to_records(b"", ""), node, "query"), _Sent(node, None)) for node in new])
 
     def _send(self, numbers: list[int]) -> None:
         messages = []
         for number in numbers:
-            name, request = self._ids[number], self._asked[number]
+            name, request = self._ids[number], self._requests[number]
             node = self._reached[number] = self._nodes[name]
             label = request.label
             kind, round_ = _TYPES.get(label.kind, "query"), str(label.round)
@@ -132,49 +132,50 @@ class GridEngine(Engine):
                 self._forget(sent)
 
     def _forget(self, sent: _Sent) -> None:
-        """A node was not reached: ask it again who it is, and send again."""
-        self._greeted.discard(sent.node)
+        """A node was not reached: ask it again for its client's id, and send the request again."""
+        self._queried.discard(sent.node)
         if sent.number is not None and self._reached.get(sent.number) == sent.node:
             del self._reached[sent.number]
             self._nodes.pop(self._ids[sent.number], None)
 
-    def _receive(self, answers: dict[int, Envelope]) -> None:
+    def _receive(self, replies: dict[int, Envelope]) -> None:
         if not self._sent:
             return
         for reply in self._grid.pull_messages(list(self._sent)):
             sent = self._sent.pop(reply.metadata.reply_to_message_id, None)
-            if sent is None or sent.number in answers:
+            if sent is None or sent.number in replies:
                 continue
-            if reply.has_error() and reply.error.code not in _RAISED:
+            if reply.has_error() and reply.error.code not in _CLIENT_ERRORS:
                 self._forget(sent)
             elif sent.number is None:
-                self._meet(sent.node, reply)
+                self._add_node(sent.node, reply)
             else:
-                answers[sent.number] = _open_reply(reply, self._asked[sent.number])
-        self._keep_sent(set(self._asked) - set(answers))
+                replies[sent.number] = _open_reply(reply, self._requests[sent.number])
+        self._keep_sent(set(self._requests) - set(replies))
 
-    def _meet(self, node: int, reply: FlowerMessage) -> None:
-        """Note who a node is; fix the clients' numbers when all are there."""
+    def _add_node(self, node: int, reply: FlowerMessage) -> None:
+        """Record the client of a node; number the clients once all are connected."""
         try:
             name = "" if reply.has_error() else from_records(reply.content)[1]
         except MessageError:
             name = ""
         if not name or (self._ids and name not in self._ids):
-            _LOG.warning("node %s is left out: %s", node, f"no client is called {name!r}" if name else "it has no name")
+            reason = f"no client has the id {name!r}" if name else "it sent no client-id"
+            _LOG.warning("node %s is ignored: %s", node, reason)
             return
         self._nodes[name] = node
         if not self._ids:
-            _LOG.info("client %s is on node %s; %d of %d are there", name, node, len(self._nodes), self._count)
+            _LOG.info("client %s is on node %s; %d of %d are connected", name, node, len(self._nodes), self._count)
         if not self._ids and len(self._nodes) == self._count:
             self._ids = sorted(self._nodes, key=lambda name: (int(name) if name.isdecimal() else math.inf, name))
 
 
 def _open_reply(reply: FlowerMessage, request: Envelope) -> Envelope:
-    """The answer in a reply, not yet decoded; a refusal where Flower tells that the client failed."""
+    """The bytes in Flower's reply, not yet decoded; a refusal if Flower reports that the client failed."""
     try:
         if not reply.has_error():
             return Envelope.from_bytes(from_records(reply.content)[0])
-        reason = _RAISED[reply.error.code]
+        reason = _CLIENT_ERRORS[reply.error.code]
     except MessageError:
-        reason = "its records are not ours"
+        reason = "its records are not from minmin"
     return Envelope(Refusal(request.label.run, request.label.round, reason))

@@ -1,4 +1,4 @@
-"""Our messages in Flower's records: their bytes as they are, and the client's id."""
+"""Messages as Flower's records: the bytes of a message, and the id of the client."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _CLIENT, _MESSAGE = "client", "message"
 
 
 def to_records(data: bytes, client: str) -> RecordDict:
-    """A message's bytes for or from a client; empty bytes only ask, or say, who it is."""
+    """Records with the bytes of a message to or from a client. Empty bytes only ask for, or send, the client's id."""
     return RecordDict({RECORD: ConfigRecord({_CLIENT: client, _MESSAGE: data})})
 
 
 def from_records(records: RecordDict) -> tuple[bytes, str]:
-    """The bytes and the client; :class:`MessageError` where the records are not ours."""
+    """The bytes of the message and the client's id; :class:`MessageError` if the records are not from minmin."""
     record: Mapping[str, object] = records.config_records.get(RECORD, {})
     data, client = record.get(_MESSAGE), record.get(_CLIENT)
     if not isinstance(data, bytes) or not isinstance(client, str):
-        raise MessageError("these are no records of minmin")
+        raise MessageError("these records are not from minmin")
     return data, client

@@ -1,4 +1,4 @@
-"""The apps of FlowerEngine: a ServerApp that passes on what comes over a socket, a ClientApp that loads a file."""
+"""The apps of FlowerEngine: a ServerApp that relays messages from a socket, a ClientApp that loads a pickled client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from minmin.federated.client import Client
-from minmin.federated.engines.flower_wire import client_path, read_requests, socket_path, write_answers
+from minmin.federated.engines.flower_wire import client_path, read_requests, socket_path, write_replies
 from minmin.federated.flower.client import client_app as build_client_app
 from minmin.federated.flower.client import client_id
 from minmin.federated.flower.grid import GridEngine
@@ -20,14 +20,14 @@ server_app = ServerApp()
 
 @server_app.main()
 def relay(grid: Grid, context: Context) -> None:
-    """Exchange messages until the other end is gone."""
+    """Relay messages until the engine closes the socket."""
     folder, clients = Path(str(context.run_config["folder"])), int(context.run_config["clients"])
     engine = GridEngine(grid, clients)
     with connection.Client(str(socket_path(folder)), "AF_UNIX") as engine_side:
         try:
             while True:
                 requests, timeout = read_requests(engine_side)
-                write_answers(engine_side, engine.exchange(requests, timeout))
+                write_replies(engine_side, engine.exchange(requests, timeout))
         except EOFError:
             return
 

@@ -1,1 +1,1 @@
-"""Inner solvers: minimising over y while x is fixed."""
+"""Inner solvers: they minimise over y while x is fixed."""

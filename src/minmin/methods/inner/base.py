@@ -1,4 +1,4 @@
-"""What an inner solver is: it finds a point that is good enough, and remembers what helps next time."""
+"""InnerSolver: finds a point that is good enough, and keeps a memory for the next solve."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class InnerSolver(ABC):
     name : str
     needs_y_hessian, needs_constants : bool
     needs_restart : bool
-        Whether it works only from a point where theory knows the distance to the minimiser, as in BAM.
+        Whether it needs :attr:`InnerObjective.restart`, which only BAM has.
     """
 
     name: ClassVar[str]
@@ -26,9 +26,9 @@ class InnerSolver(ABC):
     needs_restart: ClassVar[bool] = False
 
     def init(self, y: Array) -> Any:
-        """What is remembered before the first solve: arrays, numbers, or NamedTuples of them."""
+        """The memory before the first solve: arrays, numbers, or NamedTuples of them."""
         return None
 
     @abstractmethod
     def solve(self, objective: InnerObjective, memory: Any) -> tuple[InnerPoint, Any]:
-        """A point that is good enough (or the best one, where none was found), and the new memory."""
+        """A point that is good enough, or else the best one found, and the new memory."""

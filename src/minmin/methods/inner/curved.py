@@ -1,4 +1,4 @@
-"""Inner solvers "lbfgs" and "newton": steps that know curvature, with accelerated gradient to fall back on."""
+"""Inner solvers "lbfgs" and "newton": steps that use curvature, with accelerated gradient as a fallback."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from minmin.core.arrays import Array, identity, namespace_of
 from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import dot, norm
-from minmin.errors import NonFiniteError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.nag import descend
-from minmin.methods.inner.objective import InnerObjective, InnerPoint, better
+from minmin.methods.inner.objective import InnerObjective, InnerPoint, choose_better
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along
 
 
 class LbfgsSolver(InnerSolver):
-    """L-BFGS whose curvature pairs are kept across outer steps, since f(x, ·) changes little from x to x.
+    """L-BFGS whose curvature pairs are kept between outer steps, since f(x, ·) changes little from one x to the next.
 
-    Gradients are enough: the objective is convex, so the slope at a step's end tells whether the step was too long. In
-    BAM, past T_max gradients accelerated gradient from the centre takes over, so an outer step costs at most
-    2 T_max + 2 gradients, and the worst case stays the paper's.
+    It needs only gradients: the objective is convex, so the slope at a step's end tells whether the step was too long.
+    In BAM, after T_max gradients the accelerated gradient method from the centre takes over. So an outer step costs at
+    most 2 T_max + 2 gradients, and the worst case is still that of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439.
     """
 
     name = "lbfgs"
@@ -32,7 +32,7 @@ class LbfgsSolver(InnerSolver):
         return Pairs.none(y)
 
     def _step(self, objective: InnerObjective, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
-        """The step to take, and whether its length rests on curvature that was seen."""
+        """The step to take, and whether its length is based on known curvature."""
         if memory.steps:
             return -inverse_times(memory, point.gradient), True
         return objective.first_step(point), False
@@ -50,24 +50,25 @@ class LbfgsSolver(InnerSolver):
 
         while not point.solved:
             step, informed = self._step(objective, point, memory)
-            if not objective.is_worth(point, step, informed=informed) or objective.is_spent:
+            if not objective.is_worthwhile(point, step, informed=informed) or objective.is_spent:
                 break
             moved = search_along(point, step, objective.at, learn, overshoot=objective.overshoot, is_enough=is_enough)
             if not math.isfinite(norm(moved.v) + moved.residual):
                 raise NonFiniteError(
-                    "y or ∇ᵧf became infinite or NaN; is f bounded below in y, and finite around the start?"
+                    "y or ∇ᵧf became infinite or NaN; f may be unbounded below in y, or not finite around the start, "
+                    f"or {GRADIENT_MAY_BE_WRONG}"
                 )
-            stands = is_same_point(point.v, moved.v, point.evaluation.rounding.eps)
+            has_stopped = is_same_point(point.v, moved.v, point.evaluation.rounding.eps)
             point = moved
-            if stands:
+            if has_stopped:
                 break
         if not point.solved and objective.restart is not None:
-            point = better(point, descend(objective, objective.at(objective.restart)))
+            point = choose_better(point, descend(objective, objective.at(objective.restart)))
         return point, memory
 
 
 class NewtonSolver(LbfgsSolver):
-    """Newton's method with the y-Hessian of the problem; a step of L-BFGS where that is singular."""
+    """Newton's method with the problem's y-Hessian; an L-BFGS step if that is singular."""
 
     name = "newton"
     needs_y_hessian = True
@@ -79,7 +80,7 @@ class NewtonSolver(LbfgsSolver):
         if objective.shift > 0.0:
             hessian = hessian + objective.shift * identity(point.v.shape[0], point.v)
         elif evaluation.gauge is not None:
-            hessian = evaluation.gauge.fix(hessian)
+            hessian = evaluation.gauge.make_invertible(hessian)
         try:
             step = -namespace_of(point.v).linalg.solve(hessian, point.gradient)
         except (np.linalg.LinAlgError, RuntimeError):

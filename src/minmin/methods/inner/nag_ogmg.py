@@ -1,4 +1,6 @@
-"""Inner solver "nag-ogmg": the paper's own, half accelerated gradient and half OGM-G."""
+"""Inner solver "nag-ogmg", half accelerated gradient and half OGM-G: that of Kovalev, Gasnikov and Malinovsky,
+arXiv:2212.14439.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,11 @@ import math
 
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.nag import learn_between
-from minmin.methods.inner.objective import InnerObjective, InnerPoint, better
+from minmin.methods.inner.objective import InnerObjective, InnerPoint, choose_better
 from minmin.methods.ogmg import nag_ogm_g_points
 
 _STEPS_PER_ROOT = 2.38
-"""√(4√2), rounded up, which the class derives: half of T in units of √(1 + λL_y)."""
+"""√(4√2), rounded up: half of T in units of √(1 + λL_y), as derived in the class below."""
 
 
 class NagOgmgSolver(InnerSolver):
@@ -18,8 +20,8 @@ class NagOgmgSolver(InnerSolver):
 
     Nesterov's method leaves A - A* <= 2 L_A R²/(n+1)² after n steps, R the distance from the centre to the
     minimiser; OGM-G turns that into |∇A|² <= 4 L_A (A - A*)/(n+1)², together |∇A| <= 2√2 L_A R/(n+1)².
-    Corollary 3.2 asks for R/(2λ), so n + 1 = √(4√2 (1 + λL_y)) and T = 2n <= ⌈4.76 √(1 + λL_y)⌉. The paper
-    leaves its constant open; should T ever not be enough it is doubled.
+    Corollary 3.2 requires R/(2λ), so n + 1 = √(4√2 (1 + λL_y)) and T = 2n <= ⌈4.76 √(1 + λL_y)⌉. The paper does not
+    state its constant; if T is not enough, it is doubled.
     """
 
     name = "nag-ogmg"
@@ -29,15 +31,15 @@ class NagOgmgSolver(InnerSolver):
     def solve(self, objective: InnerObjective, memory: None) -> tuple[InnerPoint, None]:
         assert objective.smoothness is not None
         half = math.ceil(_STEPS_PER_ROOT * math.sqrt(objective.smoothness / objective.shift))
-        best = attempt(objective, half)
+        best = run_halves(objective, half)
         while not best.solved and half <= objective.most_gradients:
             half *= 2
-            best = better(best, attempt(objective, half))
+            best = choose_better(best, run_halves(objective, half))
         return best, None
 
 
-def attempt(objective: InnerObjective, half: int) -> InnerPoint:
-    """The two halves once; the first point that is good enough, or the last."""
+def run_halves(objective: InnerObjective, half: int) -> InnerPoint:
+    """Run the two halves once; the first point that is good enough, or the last one."""
     assert objective.smoothness is not None
     points = nag_ogm_g_points(objective.restart, objective.smoothness, half, half)
     point = objective.at(next(points))

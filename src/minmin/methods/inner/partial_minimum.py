@@ -1,4 +1,4 @@
-"""Minimising y ↦ f(x, y) for a fixed x, inexactly: what the reduced methods do at every x."""
+"""Inexact minimisation of y ↦ f(x, y) for a fixed x, which the reduced methods need at every x."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.numerics.lbfgs import Pairs
 
-_FIRST_PART = 0.01
-"""Where nobody says what y may leave, it may leave this part of what it first had to gain: enough for a first ∇F. The
-value matters little: 0.5 to 0.001 take 1126 to 1150 calls of ∇ᵧ on the paper's quadratics, and 94 to 105 on a1a."""
+_FIRST_FRACTION = 0.01
+"""If no allowed gain is given, this fraction of the first known gain in y may be left: accurate enough for a first ∇F.
+The value matters little: 0.5 to 0.001 take 1126 to 1150 calls of ∇ᵧ on the quadratics of Kovalev, Gasnikov and
+Malinovsky, arXiv:2212.14439, and 94 to 105 on a1a."""
 
 
 class YMemory(NamedTuple):
-    """What is kept of one part of y.
+    """What is kept of one part of y between two steps.
 
-    Where it is, the solver's memory, the least curvature and the largest gradient seen, and how much lower y
-    could still take f.
+    y itself, the solver's memory, the least curvature and the largest gradient seen, and the gain: by how much f could
+    still fall in y.
     """
 
     y: Array
@@ -35,18 +36,19 @@ class YMemory(NamedTuple):
 
 
 class PartialMinimum(InnerObjective):
-    """y ↦ f(x, y), good enough where what is left to gain is at most ``allowed``.
+    """y ↦ f(x, y). A point is good enough if the remaining gain is at most ``allowed``.
 
-    A step s of a solver that knows curvature estimates what can be gained, -½<∇ᵧf, s>: for Newton's step that is the
-    decrease of the quadratic model, whatever the units of y. Where ``proves_gain``, |∇ᵧf|²/(2 mu_y) bounds it.
+    The gain is the decrease of f that is still possible in y. A solver that knows curvature estimates it from its step
+    s as -½<∇ᵧf, s>: for Newton's step that is the decrease of the quadratic model, whatever the units of y. With
+    ``proves_gain`` it is bounded by |∇ᵧf|²/(2 mu_y).
     """
 
     most_gradients = 1000
-    """Where no theory says how many are enough. L-BFGS took 31 at most in one solve, on a1a, a9a, w8a and quadratics
-    with κ of up to 10⁸; accelerated gradient uses them up on the paper's quadratics."""
+    """A limit, as no theory gives one. L-BFGS took at most 31 in one solve on a1a, a9a, w8a and quadratics with κ up to
+    10⁸; accelerated gradient reaches the limit on the paper's quadratics."""
     overshoot = 0.5
-    """0.3 to 0.9 take the same calls on the paper's quadratics and a1a within one; a9a with penalties of 1e-5 takes 367
-    of ∇ₓ with 0.3 and 0.5, and 344 with 0.9."""
+    """With 0.3 to 0.9 the calls on the paper's quadratics and a1a differ by at most one; a9a with penalties of 1e-5
+    takes 367 calls of ∇ₓ with 0.3 and 0.5, and 344 with 0.9."""
 
     def __init__(
         self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None, *, proves_gain: bool
@@ -63,7 +65,7 @@ class PartialMinimum(InnerObjective):
 
     def begin(self) -> InnerPoint:
         point = self.at(self.start)
-        if not math.isfinite(point.residual):  # x went too far; whoever moved it sees it too
+        if not math.isfinite(point.residual):  # x went too far, and the step search in x will see it
             return point._replace(solved=True)
         self.largest_gradient = max(self.largest_gradient, point.residual)
         return point
@@ -72,17 +74,17 @@ class PartialMinimum(InnerObjective):
         evaluation = self.slice.at(v)
         residual = evaluation.grad_y_norm
         self.gain = square(residual) / (2.0 * self.convexity) if self._proves_gain and self.convexity else 0.0
-        solved = not self.gain > self._limit() if self._proves_gain else residual == 0.0
+        solved = not self.gain > self._find_allowed() if self._proves_gain else residual == 0.0
         return InnerPoint(v, evaluation, evaluation.grad_y, residual, solved)
 
-    def is_worth(self, point: InnerPoint, step: Array, *, informed: bool) -> bool:
+    def is_worthwhile(self, point: InnerPoint, step: Array, *, informed: bool) -> bool:
         self.gain = -0.5 * dot(point.gradient, step) if informed else math.inf
-        return self.gain > self._limit()
+        return self.gain > self._find_allowed()
 
-    def _limit(self) -> float:
-        """What may be left to gain; where nobody has said, it follows from the first gain that is known."""
+    def _find_allowed(self) -> float:
+        """The gain that may be left; by default it follows from the first known gain."""
         if self._allowed is None and math.isfinite(self.gain):
-            self._allowed = _FIRST_PART * self.gain
+            self._allowed = _FIRST_FRACTION * self.gain
         return 0.0 if self._allowed is None else self._allowed
 
     def learn(self, new: InnerPoint, product: float, size: float) -> None:
@@ -97,17 +99,17 @@ class PartialMinimum(InnerObjective):
 
 @dataclass(frozen=True)
 class LowerY(YTask):
-    """Lower one part of y at one x, from where it was, or from zero where nothing is kept between two xs.
+    """Lower f at one x by moving one part of y, from where it was, or from zero if ``stateless``.
 
     Parameters
     ----------
     inner : str
         The inner solver.
     allowed : float or None
-        What may be left to gain; a hundredth (``_FIRST_PART``) of the first gain where it is None.
+        The gain that may be left; a hundredth (``_FIRST_FRACTION``) of the first gain if None.
     constants : Constants or None
     stateless : bool
-        Whether nothing is kept between two xs.
+        Whether y and the solver's memory start again from zero at every x.
     """
 
     name: ClassVar[str] = "lower-y"
@@ -125,11 +127,11 @@ class LowerY(YTask):
             memory = self.begin(0.0 * memory.y)
         solver = INNER_SOLVERS[self.inner]
         objective = PartialMinimum(part, memory, self.allowed, self.constants, proves_gain=solver.needs_constants)
-        point, kept = solver.solve(objective, memory.solver)
+        point, solver_memory = solver.solve(objective, memory.solver)
         return (
             YMemory(
                 y=point.v,
-                solver=kept,
+                solver=solver_memory,
                 min_curvature_seen=objective.min_curvature_seen,
                 largest_gradient=objective.largest_gradient,
                 gain=max(objective.gain, 0.0),

@@ -1,4 +1,7 @@
-"""The inner problem of BAM, min_v A(v) = f(x_under, v) + |v - y_under|²/(2λ), and its stopping condition."""
+"""The inner problem of BAM, min_v A(v) = f(x_under, v) + |v - y_under|²/(2λ), and its stopping condition.
+
+See Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, for the numbered condition and theorem.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,16 @@ from minmin.core.arrays import Array
 from minmin.core.problem import Evaluation, Slice
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import norm
-from minmin.errors import NonFiniteError
+from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
 from minmin.methods.inner.objective import InnerObjective, InnerPoint
 from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.methods.theory import BlockParameters
 
 
 class ProximalObjective(InnerObjective):
-    """A(v) for one outer step. A point is good enough under condition (2), |∇A(v)| <= |v - y_under|/λ.
+    """A(v) for one outer step. A point is good enough if condition (2) holds: |∇A(v)| <= |v - y_under|/λ.
 
-    The proof of Theorem 2.2 needs only that condition, so BAM is BAM with every inner solver.
+    The proof of Theorem 2.2 needs only that condition, so it covers every inner solver.
 
     Parameters
     ----------
@@ -27,14 +30,14 @@ class ProximalObjective(InnerObjective):
     center : array
         y_under.
     offset : array
-        v - y_under of the solve before: where this one starts.
+        v - y_under of the previous solve; this solve starts there.
     parameters : BlockParameters
     largest_gradient : float
         The largest ∇ᵧf of the run so far.
     """
 
     overshoot = 0.9
-    """0.1 to 0.99 take 6588 to 6610 calls of ∇ᵧ on the paper's quadratics, and the same on a1a: 0.9 is kept."""
+    """Hardly matters: 0.1 to 0.99 take 6588 to 6610 calls of ∇ᵧ on the paper's quadratics, and all the same on a1a."""
 
     def __init__(
         self, slice_: Slice, center: Array, offset: Array, parameters: BlockParameters, largest_gradient: float = 0.0
@@ -55,9 +58,10 @@ class ProximalObjective(InnerObjective):
 
     @cached_property
     def most_gradients(self) -> int:  # type: ignore[override]
-        """T_max: started from the centre, accelerated gradient must succeed within this many steps.
+        """T_max: accelerated gradient from the centre succeeds within this many steps.
 
-        √κ_A ln(8 κ_A (λ L_A)²) with κ_A the condition number of A; needing more means rounding, or a wrong L_y.
+        √κ_A ln(8 κ_A (λ L_A)²) with κ_A the condition number of A. If it takes more, the cause is rounding or a wrong
+        L_y.
         """
         kappa = self.smoothness / self.convexity
         bound = math.sqrt(kappa) * math.log(8.0 * kappa * (self.lam * self.smoothness) ** 2)
@@ -66,7 +70,9 @@ class ProximalObjective(InnerObjective):
     def begin(self) -> InnerPoint:
         point = self.at(self.start)
         if not point.residual < math.inf:
-            raise NonFiniteError("∇ᵧf is NaN or infinite; is f defined and finite around the start?")
+            raise NonFiniteError(
+                f"∇ᵧf is NaN or infinite; f may not be finite around the start, or {GRADIENT_MAY_BE_WRONG}"
+            )
         return point
 
     def _at(self, v: Array) -> InnerPoint:
@@ -82,14 +88,14 @@ class ProximalObjective(InnerObjective):
         return residual * self.lam <= distance
 
     def _noise(self, evaluation: Evaluation, distance: float) -> float:
-        """Rounding error to expect in ∇A at this distance from the centre: the condition may be below it."""
+        """The expected rounding error in ∇A at this distance from the centre, which condition (2) may be below."""
         x_norm, center_norm = self._norms
         rounding = evaluation.rounding
         _, noise = self.constants.gradient_noise(rounding, x_norm)
         return noise + rounding_error(rounding.eps, 2.0 * center_norm + distance) / self.lam
 
     def learn(self, new: InnerPoint, product: float, size: float) -> None:
-        """See whether L_y and mu_y hold over the step; ∇A differs from ∇ᵧf by a known term."""
+        """Check that L_y and mu_y hold over the step; ∇A differs from ∇ᵧf by a known term."""
         seen = product - size / self.lam
         if not fits_y_secant(self.constants, seen, size):
             largest = max(self.largest_gradient, new.evaluation.grad_y_norm)

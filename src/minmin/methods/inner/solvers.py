@@ -1,4 +1,4 @@
-"""The inner solvers by name: one family for BAM and for the reduced methods."""
+"""The inner solvers by name, for BAM and for the reduced methods."""
 
 from __future__ import annotations
 

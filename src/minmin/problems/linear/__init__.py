@@ -1,1 +1,1 @@
-"""Linear models: a loss of the margins Xx + Yy, with a penalty per column."""
+"""Linear models: a loss of the margins Xx + Yy, plus a penalty per column."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,45 +14,60 @@ from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.spectrum import (
     EXACT_UP_TO,
-    cheapest,
+    bound_squared_norm,
+    choose_cheapest,
     convexity_frontier,
     gram,
     norm_pairs,
     smoothness_frontier,
-    squared_norm,
 )
 
-_Pairs = list[tuple[float, float]]
+
+class _ValidPairs(NamedTuple):
+    """Valid (L_x, L_y), valid (mu_x, mu_y), and how many products with X and with Y they took."""
+
+    smoothness: list[tuple[float, float]]
+    convexity: list[tuple[float, float]]
+    passes: tuple[int, int]
 
 
 class LinearConstants:
-    """Computed when first asked for; copies of the model, also those in other libraries and dtypes, share them."""
+    """The constants of a linear model, computed when first needed.
 
-    def __init__(self, x_part: PenalizedDesign, y_part: PenalizedDesign, loss: Loss, weights: Array):
-        self._x_part, self._y_part, self._loss, self._weights = x_part, y_part, loss, weights
+    Copies of the model share them, also copies in another library or dtype.
+    """
+
+    def __init__(self, x_block: PenalizedDesign, y_block: PenalizedDesign, loss: Loss, weights: Array):
+        self._x_block, self._y_block, self._loss, self._weights = x_block, y_block, loss, weights
         self._chosen: dict[float, Constants] = {}
 
+    @property
+    def passes(self) -> tuple[int, int]:
+        """How many products with X and with Y they take; a Gram matrix takes one for each of its columns."""
+        return (0, 0) if math.isinf(self._loss.max_curvature) else self._valid_pairs.passes
+
     def choose(self, cost_ratio: float) -> Constants:
-        """Those that promise the lowest cost where ∇ₓ costs ``cost_ratio`` times what ∇ᵧ costs."""
+        """The constants with the lowest expected cost if ∇ₓ costs ``cost_ratio`` times as much as ∇ᵧ."""
         if cost_ratio not in self._chosen:
             self._chosen[cost_ratio] = self._choose(cost_ratio)
         return self._chosen[cost_ratio]
 
     def _choose(self, cost_ratio: float) -> Constants:
         if math.isinf(self._loss.max_curvature):
-            least = self._x_part.penalty.least, self._y_part.penalty.least
+            least = self._x_block.penalty.least, self._y_block.penalty.least
             return Constants(math.inf, math.inf, *least, "proved")
-        L_x, L_y, mu_x, mu_y = cheapest(*self._valid_pairs, cost_ratio)
+        valid = self._valid_pairs
+        L_x, L_y, mu_x, mu_y = choose_cheapest(valid.smoothness, valid.convexity, cost_ratio)
         return Constants(L_x, L_y, mu_x, mu_y, "proved")
 
     @cached_property
-    def _valid_pairs(self) -> tuple[_Pairs, _Pairs]:
-        """Valid (L_x, L_y) and (mu_x, mu_y).
+    def _valid_pairs(self) -> _ValidPairs:
+        """Valid (L_x, L_y) and (mu_x, mu_y), and the products that they took.
 
-        inf ℓ'' · G ⪯ H - diag(alpha) ⪯ sup ℓ'' · G with the Gram matrix G = [X Y]ᵀ diag(w) [X Y], or one such G for
-        each of a sample's margins.
+        inf ℓ'' · G ⪯ H - diag(alpha) ⪯ sup ℓ'' · G with the Gram matrix G = [X Y]ᵀ diag(w) [X Y]. If a sample has
+        several margins, there is one such G for each.
         """
-        X, Y = self._x_part.design.to_float64(), self._y_part.design.to_float64()
+        X, Y = self._x_block.design.to_float64(), self._y_block.design.to_float64()
         weights = to_numpy(self._weights).astype(np.float64)
         most, least = self._loss.max_curvature, self._loss.min_curvature
         columns = X.shape[1]
@@ -59,14 +75,18 @@ class LinearConstants:
         if columns + Y.shape[1] <= EXACT_UP_TO:
             cross = gram(X, weights, Y)
             G = np.block([[gram(X, weights), cross], [cross.T, gram(Y, weights)]])
+            passes = G.shape[0], Y.shape[1]
             smoothness = smoothness_frontier(most * G, columns)
             if least > 0.0:
                 convexity = [*convexity, *convexity_frontier(least * G, columns)]
         else:
-            smoothness = norm_pairs(most * squared_norm(X, weights), most * squared_norm(Y, weights))
-        in_x, in_y = self._x_part.penalty, self._y_part.penalty
-        tiny = float(np.finfo(np.float64).tiny)  # data that are zero have no L > 0 of their own
-        return (
-            [(max(L_x, tiny) + in_x.most, max(L_y, tiny) + in_y.most) for L_x, L_y in smoothness],
-            [(mu_x + in_x.least, mu_y + in_y.least) for mu_x, mu_y in convexity],
+            (norm_x, passes_x), (norm_y, passes_y) = bound_squared_norm(X, weights), bound_squared_norm(Y, weights)
+            passes = passes_x, passes_y
+            smoothness = norm_pairs(most * norm_x, most * norm_y)
+        in_x, in_y = self._x_block.penalty, self._y_block.penalty
+        tiny = float(np.finfo(np.float64).tiny)  # for data that are all zero, as L must be positive
+        return _ValidPairs(
+            smoothness=[(max(L_x, tiny) + in_x.most, max(L_y, tiny) + in_y.most) for L_x, L_y in smoothness],
+            convexity=[(mu_x + in_x.least, mu_y + in_y.least) for mu_x, mu_y in convexity],
+            passes=passes,
         )

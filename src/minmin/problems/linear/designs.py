@@ -1,4 +1,4 @@
-"""Designs: what a linear model asks of the matrix of one block."""
+"""Designs: the matrix of one block, with the products that a linear model needs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from minmin.errors import InputError
 from minmin.problems.spectrum import Matrix, gram
 
 _ROWS_AT_A_TIME = 2048
-"""So many rows of a dense design are weighted at a time, so that they stay in a cache: 0.8 MB for 50 columns. YᵀDY of
-200,000 × 50 takes 28 ms with 2048 rows, 32 with 128, 27 with 8192 and 39 with all; of 20,000 × 1000 it makes no
-difference."""
+"""The number of rows of a dense design that are weighted at a time, so that they stay in the CPU cache: 0.8 MB for 50
+columns. YᵀDY of 200,000 × 50 takes 28 ms with 2048 rows, 32 with 128, 27 with 8192 and 39 with all; for 20,000 × 1000
+it makes no difference."""
 
 
 class Design(ABC):
     """The matrix A of one block, with n rows and d columns.
 
-    Vectors of length n (margins, residuals, weights) have one column per output of the loss where it has several: v may
-    be (d,) or (d, K), and r (n,) or (n, K).
+    If the loss has K > 1 outputs, coefficients v have the shape (d, K) and margins or residuals r the shape (n, K);
+    otherwise (d,) and (n,).
     """
 
     shape: tuple[int, int]
@@ -34,7 +34,7 @@ class Design(ABC):
     @property
     @abstractmethod
     def prototype(self) -> Array:
-        """An empty vector of the library, dtype and device that go with the design."""
+        """An empty vector with the library, dtype and device of the design."""
 
     @abstractmethod
     def image(self, v: Array) -> Array:
@@ -48,16 +48,16 @@ class Design(ABC):
     def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
         """Aᵀ diag(weights) A for weights >= 0, as a dense matrix.
 
-        ``rows`` are row numbers, with one weight each, where the sum goes over some rows only.
+        ``rows`` are the numbers of the rows to use, with one weight each; by default all rows.
         """
 
     @abstractmethod
     def column_squares(self, r: Array) -> Array:
-        """(A∘A)ᵀ·r: the weighted squares of every column."""
+        """(A∘A)ᵀ·r: for every column the weighted sum of its squares."""
 
     @abstractmethod
     def row_squares(self, v: Array) -> Array:
-        """(A∘A)·v: the weighted squares of every row."""
+        """(A∘A)·v: for every row the weighted sum of its squares."""
 
     @property
     @abstractmethod
@@ -66,23 +66,23 @@ class Design(ABC):
 
     @abstractmethod
     def columns(self, chosen: Matrix) -> Design:
-        """The design of these columns alone."""
+        """The design with only these columns."""
 
     @abstractmethod
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
-        """The rows, a few at a time, as dense matrices, and which rows they are."""
+        """Yields a few rows at a time: their slice, and the rows as a dense matrix."""
 
     @abstractmethod
     def to_like(self, prototype: Array, name: str) -> Design:
-        """The same in the library, dtype and device of ``prototype``; ``name`` is for errors."""
+        """The same design in the library, dtype and device of ``prototype``; ``name`` is for error messages."""
 
     @abstractmethod
     def to_float64(self) -> Any:
-        """The matrix in float64, sparse or NumPy, to compute constants from."""
+        """The matrix in float64, as scipy.sparse or NumPy, to compute constants from."""
 
     @abstractmethod
     def arrays(self) -> tuple[Array, ...]:
-        """The arrays that it is made of, to tell it from others."""
+        """The arrays in the design, to distinguish it from others in checkpoints."""
 
 
 class DenseDesign(Design):
@@ -104,7 +104,7 @@ class DenseDesign(Design):
 
     def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
         if rows is not None:
-            return DenseDesign(_take(self.matrix, rows, axis=0)).gram(weights)
+            return DenseDesign(_select(self.matrix, rows, axis=0)).gram(weights)
         if is_numpy_array(self.matrix):
             return self._gram_by_blas(weights)
         total: Any = 0.0
@@ -113,7 +113,7 @@ class DenseDesign(Design):
         return total
 
     def _gram_by_blas(self, weights: Array) -> Array:
-        """The same with half of the arithmetic: BLAS computes one triangle."""
+        """The same with half the arithmetic: BLAS computes only one triangle."""
         (syrk,) = get_blas_funcs(("syrk",), (self.matrix,))
         roots = np.sqrt(weights)
         triangle = np.zeros((self.shape[1],) * 2, dtype=self.matrix.dtype, order="F")
@@ -138,7 +138,7 @@ class DenseDesign(Design):
         return xp.concat([xp.sum(some * some, axis=1) for _, some in self.dense_pieces()])
 
     def columns(self, chosen: Matrix) -> DenseDesign:
-        return DenseDesign(_take(self.matrix, chosen, axis=1))
+        return DenseDesign(_select(self.matrix, chosen, axis=1))
 
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         for piece in _pieces(self.shape[0]):
@@ -155,7 +155,7 @@ class DenseDesign(Design):
 
 
 class SparseDesign(Design):
-    """A scipy.sparse CSR array with every entry stored once."""
+    """A scipy.sparse CSR array without duplicate entries."""
 
     def __init__(self, matrix: Any):
         self.matrix = matrix
@@ -200,7 +200,9 @@ class SparseDesign(Design):
 
     def to_like(self, prototype: Array, name: str) -> SparseDesign:
         if not is_numpy_array(prototype):
-            raise InputError(f"{name} is scipy.sparse, which works with NumPy vectors only; start from NumPy arrays")
+            raise InputError(
+                f"{name} is scipy.sparse, which works only with NumPy vectors; give x0 and y0 as NumPy arrays"
+            )
         return SparseDesign(self.matrix.astype(prototype.dtype))
 
     def to_float64(self) -> Any:
@@ -211,33 +213,33 @@ class SparseDesign(Design):
 
 
 def _pieces(rows: int) -> Iterator[slice]:
-    """The rows, a few at a time, so that no second design is held."""
+    """Slices of a few rows each, so that no second design is held in memory."""
     for start in range(0, rows, _ROWS_AT_A_TIME):
         yield slice(start, min(start + _ROWS_AT_A_TIME, rows))
 
 
-def _take(matrix: Array, chosen: Matrix, axis: int) -> Array:
+def _select(matrix: Array, chosen: Matrix, axis: int) -> Array:
     xp = array_namespace(matrix)
     return xp.take(matrix, xp.asarray(chosen, device=device(matrix)), axis=axis)
 
 
 def make_designs(X: Any, Y: Any) -> tuple[Design, Design]:
-    """The designs of both blocks, checked, in the wider of their dtypes; a Design is taken as it is."""
+    """The checked designs of both blocks, converted to the wider of their dtypes."""
     designs = make_design(X, "X"), make_design(Y, "Y")
     rows = designs[0].shape[0]
     if designs[1].shape[0] != rows:
         raise InputError(f"X has {rows} rows and Y {designs[1].shape[0]}; they must describe the same samples")
     prototypes = [design.prototype for design in designs]
     if array_namespace(prototypes[0]) is not array_namespace(prototypes[1]):
-        raise InputError("X and Y must be of one array library; scipy.sparse goes with NumPy")
+        raise InputError("X and Y must be of the same array library; scipy.sparse counts as NumPy")
     if dtype_name(prototypes[0]) == dtype_name(prototypes[1]):
         return designs
-    wide = next(prototype for prototype in prototypes if dtype_name(prototype) == "float64")
-    return designs[0].to_like(wide, "X"), designs[1].to_like(wide, "Y")
+    widest = next(prototype for prototype in prototypes if dtype_name(prototype) == "float64")
+    return designs[0].to_like(widest, "X"), designs[1].to_like(widest, "Y")
 
 
 def make_design(matrix: Any, name: str) -> Design:
-    """A user's matrix as a design, checked."""
+    """A user's matrix as a checked design; a Design is returned unchanged."""
     if isinstance(matrix, Design):
         return matrix
     if scipy.sparse.issparse(matrix):
@@ -249,14 +251,14 @@ def make_design(matrix: Any, name: str) -> Design:
         require_finite(array, name)
         design = DenseDesign(array)
     if 0 in design.shape:
-        raise InputError(f"{name} has shape {tuple(design.shape)}; both blocks need a column, and a row")
+        raise InputError(f"{name} has shape {tuple(design.shape)}; both blocks need at least one row and one column")
     return design
 
 
 def _check_sparse(matrix: Any, name: str) -> Any:
     csr = scipy.sparse.csr_array(matrix)
     if csr.dtype.kind not in "fiub":
-        raise InputError(f"{name} has dtype {csr.dtype}; give real numbers")
+        raise InputError(f"{name} has dtype {csr.dtype}; give real numbers (float32 or float64)")
     if csr.dtype not in (np.float32, np.float64):
         csr = csr.astype(np.float64)
     require_finite(csr.data, f"the stored values of {name}")
@@ -264,7 +266,7 @@ def _check_sparse(matrix: Any, name: str) -> Any:
 
 
 def merge_duplicates(csr: Any) -> Any:
-    """The same matrix with every entry stored once, since squares of its parts do not sum to its square."""
+    """The same matrix with duplicate entries summed: squares of duplicates do not sum to the square of the entry."""
     if csr.has_canonical_format:
         return csr
     csr = csr.copy()

@@ -1,4 +1,4 @@
-"""The duality gap of a linear model: a bound that the data alone prove."""
+"""The duality gap of a linear model: a bound that needs no constants, only the data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minmin.core.arrays import Array, array_eps, inner, namespace_of
 from minmin.core.bound import Bound
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import dot, norm, square
-from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_whole
+from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
 from minmin.problems.linear.penalized_design import inner_of_rows
 from minmin.problems.linear.penalties import Penalty
 
@@ -22,28 +22,29 @@ if TYPE_CHECKING:
 def bound_by_duality(
     evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None
 ) -> tuple[Bound, tuple[float, float]]:
-    """f - f* at an evaluation, from its quadratic model after a step in y, and the rounding errors in both gradients.
+    """A bound on f - f* from the quadratic model after a step in y, and the rounding errors in both gradients.
 
-    ``y_root`` is a K with KᵀK = H_yy⁻¹, where one is known.
+    ``y_root`` is a matrix K with KᵀK = H_yy⁻¹, if one is known.
 
     For every dual point θ, with losses ℓ_i of weight w_i and their conjugates ℓ_i*, and A = diag(α_x), B = diag(α_y),
     f(x, y) - f* <= Σ w_i [ℓ_i(m_i) + ℓ_i*(θ_i/w_i) - m_i θ_i/w_i] + ½|Xᵀθ + Ax|² in A⁻¹ + ½|Yᵀθ + By|² in B⁻¹
-    (Fenchel and Young). θ_i = w_i (ℓ_i' + ℓ_i'' u_i) with u = Y·dy is the residual that the model has after the step
-    dy, so for a Newton step in y the last term all but vanishes. The first bracket is at most <u_i, ℓ_i'' u_i> where
-    u_i is small enough (:meth:`Loss.is_in_dual_domain`): so no logarithm is needed, and Xᵀθ is the gradient
-    that the step in x needs anyway. h is the second derivative of the weighted mean loss.
+    (Fenchel and Young), where "in A⁻¹" means the norm √(vᵀA⁻¹v). θ_i = w_i (ℓ_i' + ℓ_i'' u_i) with u = Y·dy is the
+    residual of the quadratic model after the step dy, so for a Newton step in y the last term is nearly zero. The
+    bracket is at most <u_i, ℓ_i'' u_i> if u_i is small enough (:meth:`Loss.is_in_dual_domain`). So no conjugate has to
+    be computed, and Xᵀθ is the gradient that the step in x needs anyway. Below, h is the second derivative of the
+    weighted mean loss.
 
-    A column without a penalty demands that its part of Xᵀθ or Yᵀθ is zero. Of y only rounding errors g are left, and
-    a further step -H_yy⁻¹g takes them off: with δ = |K·g| it adds at most δ to |√h u| and |√h X|δ to Xᵀθ, and what
-    it leaves in the penalised columns of y, BH_yy⁻¹g, is paid for by that: |√h Y H_yy⁻¹g|² + |BH_yy⁻¹g|² in B⁻¹ is δ².
-    Where H_yy was not factorised, such a step is taken in the unpenalised columns of y alone, with a K of their own: it
-    adds at most |√h Y|δ to what is left in the others. Without a K, or with an unpenalised column of x, there is no
-    bound.
+    For an unpenalised column, the entry of Xᵀθ or Yᵀθ must be zero. In y only rounding errors g are left, and a further
+    step -H_yy⁻¹g removes them. With δ = |K·g| this step adds at most δ to |√h u| and |√h X|δ to Xᵀθ. What it leaves in
+    the penalised columns of y, BH_yy⁻¹g, is covered by the same δ: |√h Y H_yy⁻¹g|² + |BH_yy⁻¹g|² in B⁻¹ is δ².
+
+    If H_yy was not factorised, this step is taken in the unpenalised columns of y alone, with the K of those columns.
+    It adds at most |√h Y|δ to the other columns. Without a K, or with an unpenalised column in x, there is no bound.
     """
     m, rounding = evaluation.model, _Rounding(evaluation, after)
     in_y = _bound_in_y(evaluation, after, y_root, rounding)
     value_in_x = floor_in_x = math.inf
-    penalty = m.x_part.penalty
+    penalty = m.x_block.penalty
     if penalty.covers_all:
         noise, size = rounding.in_x_over_penalty()
         value_in_x = 0.5 * square(penalty.dual_norm(after.grad_x) + noise + size * in_y.left)
@@ -59,15 +60,15 @@ def bound_by_duality(
     )
 
 
-class _InY(NamedTuple):
-    """The part of y in a bound.
+class _BoundInY(NamedTuple):
+    """What y contributes to a bound.
 
     Attributes
     ----------
     value, floor : float
-        Of the penalised columns, and what it would be of the noise alone.
+        From the penalised columns, and what it would be if the gradient were only noise.
     left, floor_left : float
-        δ: what eliminating the gradient of the unpenalised columns takes, and what the noise alone would take.
+        δ, the cost of removing the gradient of the unpenalised columns, and what it would be for the noise alone.
     """
 
     value: float
@@ -78,68 +79,69 @@ class _InY(NamedTuple):
 
 def _bound_in_y(
     evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None, rounding: _Rounding
-) -> _InY:
-    part = evaluation.model.y_part
-    penalty, gradient = part.penalty, part.gradient(after.residual, evaluation.y)
+) -> _BoundInY:
+    block = evaluation.model.y_block
+    penalty, gradient = block.penalty, block.gradient(after.residual, evaluation.y)
     if rounding.y_sizes is None:
         size, noise = norm(gradient), rounding.noise[1]
-        return _InY(square(size + noise) / (2.0 * penalty.least), square(noise) / (2.0 * penalty.least))
+        return _BoundInY(square(size + noise) / (2.0 * penalty.least), square(noise) / (2.0 * penalty.least))
     noise_by_column = rounding.noise_by_y_column(rounding.y_sizes)
     with_noise, noise_alone = (penalty.dual_norm(g) for g in (abs(gradient) + noise_by_column, noise_by_column))
     if penalty.covers_all:
-        return _InY(0.5 * square(with_noise), 0.5 * square(noise_alone))
-    rounded = 2.0 * dot(noise_by_column, rounding.y_terms)  # y itself is rounded
+        return _BoundInY(0.5 * square(with_noise), 0.5 * square(noise_alone))
+    y_rounding = 2.0 * dot(noise_by_column, rounding.y_terms)  # since y itself is rounded
     if y_root is not None:
-        return _InY(rounded, rounded, *_eliminate(y_root, gradient, noise_by_column))
-    root, places = _free_y_root(evaluation)
-    free_gradient, free_noise = (_take(v, places) for v in (gradient, noise_by_column))
-    left, floor_left = _eliminate(root, free_gradient, free_noise)
+        return _BoundInY(y_rounding, y_rounding, *_cost_to_remove(y_root, gradient, noise_by_column))
+    root, places = _unpenalised_y_root(evaluation)
+    gradient_there, noise_there = (_select(v, places) for v in (gradient, noise_by_column))
+    left, floor_left = _cost_to_remove(root, gradient_there, noise_there)
     size_y = penalty.dual_norm(rounding.y_sizes)
-    return _InY(
-        rounded + 0.5 * square(with_noise + size_y * left),
-        rounded + 0.5 * square(noise_alone + size_y * floor_left),
+    return _BoundInY(
+        y_rounding + 0.5 * square(with_noise + size_y * left),
+        y_rounding + 0.5 * square(noise_alone + size_y * floor_left),
         left,
         floor_left,
     )
 
 
 class _Rounding:
-    """How large rounding errors are expected to be.
+    """The expected size of rounding errors.
 
-    A block with one penalty is looked at as a whole, which costs nothing. One with a penalty per column may have
-    columns of all units, so y is looked at column by column, and x in the units of its penalties.
+    For a block with one penalty, one number is enough, and it costs nothing. A block with a penalty per column may have
+    columns in very different units. Then errors in y are computed per column, and errors in x in the norm of the
+    penalties.
 
     Attributes
     ----------
     noise : pair of float
-        In ∇ₓ and ∇ᵧ.
+        The errors in ∇ₓ and ∇ᵧ.
     y_terms : array
-        The terms of y.
+        |y| + |dy| of every coefficient.
     y_sizes : array or None
-        √Σ h_i Y_ij² of every column of y; None where y has one penalty above 0.
+        √Σ h_i Y_ij² of every coefficient of y; None if y has one penalty above 0.
     """
 
     def __init__(self, evaluation: LinearEvaluation, after: LinearYStepModel):
-        x_part, y_part = evaluation.model.x_part, evaluation.model.y_part
+        x_block, y_block = evaluation.model.x_block, evaluation.model.y_block
         h, self._x = evaluation.margin_hessian.diagonal, evaluation.x
-        self._x_part, self._y_part, self._residual = x_part, y_part, after.residual
+        self._x_block, self._y_block, self._residual = x_block, y_block, after.residual
         self._eps = array_eps(evaluation.x)
         self.y_terms = abs(evaluation.y) + abs(after.dy)
-        one_alpha_y = y_part.penalty.is_one_number and y_part.penalty.covers_all
-        self.y_sizes = None if one_alpha_y else y_part.term_sizes(h**0.5)
-        rows = x_part.row_norms_squared(), y_part.row_norms_squared()
+        one_alpha_y = y_block.penalty.is_one_number and y_block.penalty.covers_all
+        self.y_sizes = None if one_alpha_y else y_block.term_sizes(h**0.5)
+        rows = x_block.row_norms_squared(), y_block.row_norms_squared()
         self._sizes = tuple(math.sqrt(inner_of_rows(h, squares)) for squares in rows)
-        # The margins are off by eps·(|X_i||x| + |Y_i||y|), and the residual by the curvature times that.
+        # Margins have errors of eps·(|X_i||x| + |Y_i||y|), and residuals have the curvature times that.
         in_x, in_y = self._sizes[0] * norm(self._x), self._sizes[1] * norm(self.y_terms)
-        if not x_part.penalty.is_one_number:
-            self._size_over_penalty = math.sqrt(inner_of_rows(h, x_part.row_norms_over_penalty()))
-            in_x = min(in_x, self._size_over_penalty * math.sqrt(x_part.penalty.product(self._x, self._x)))
+        if not x_block.penalty.is_one_number:
+            self._size_over_penalty = math.sqrt(inner_of_rows(h, x_block.row_norms_over_penalty()))
+            in_x = min(in_x, self._size_over_penalty * math.sqrt(x_block.penalty.product(self._x, self._x)))
         if self.y_sizes is not None:
             in_y = dot(self.y_sizes, self.y_terms)
-        self._off = in_x + in_y
-        penalties = norm(x_part.penalty.alpha * self._x), norm(y_part.penalty.alpha * self.y_terms)
+        self._margin_error = in_x + in_y
+        penalties = norm(x_block.penalty.alpha * self._x), norm(y_block.penalty.alpha * self.y_terms)
         noise_x, noise_y = (
-            rounding_error(self._eps, self._residual_size(squares) + penalty + size * self._off)
+            rounding_error(self._eps, self._residual_size(squares) + penalty + size * self._margin_error)
             for squares, size, penalty in zip(rows, self._sizes, penalties, strict=True)
         )
         self.noise = noise_x, noise_y
@@ -149,46 +151,46 @@ class _Rounding:
         return math.sqrt(inner_of_rows(self._residual * self._residual, row_squares))
 
     def noise_by_y_column(self, y_sizes: Array) -> Array:
-        """In every column of ∇ᵧ."""
-        terms = self._y_part.term_sizes(self._residual) + self._off * y_sizes
-        return rounding_error(self._eps, terms + self._y_part.penalty.alpha * self.y_terms)
+        """The errors in every entry of ∇ᵧ."""
+        terms = self._y_block.term_sizes(self._residual) + self._margin_error * y_sizes
+        return rounding_error(self._eps, terms + self._y_block.penalty.alpha * self.y_terms)
 
     def in_x_over_penalty(self) -> tuple[float, float]:
-        """In ∇ₓ in the norm of A⁻¹, and |√h X| in it."""
-        penalty = self._x_part.penalty
+        """The error in ∇ₓ in the norm of A⁻¹, and |√h X| in that norm."""
+        penalty = self._x_block.penalty
         if penalty.is_one_number:
             root = math.sqrt(penalty.least)
             return self.noise[0] / root, self._sizes[0] / root
         size = self._size_over_penalty
-        terms = self._residual_size(self._x_part.row_norms_over_penalty())
+        terms = self._residual_size(self._x_block.row_norms_over_penalty())
         in_penalty = math.sqrt(penalty.product(self._x, self._x))
-        return rounding_error(self._eps, terms + in_penalty + size * self._off), size
+        return rounding_error(self._eps, terms + in_penalty + size * self._margin_error), size
 
 
-def _free_y_root(evaluation: LinearEvaluation) -> tuple[Array | None, Array | None]:
-    """A K with KᵀK = H⁻¹ of y's unpenalised columns alone, and the places of their coefficients.
+def _unpenalised_y_root(evaluation: LinearEvaluation) -> tuple[Array | None, Array | None]:
+    """A matrix K with KᵀK = H⁻¹ for the unpenalised columns of y alone, and the indices of their coefficients.
 
-    No K where there are too many, or all, or where they leave a direction without curvature.
+    K is None if there are too many such columns, if all columns are unpenalised, or if H is singular.
     """
-    part = evaluation.model.y_part
-    if part.penalty.is_one_number:
+    block = evaluation.model.y_block
+    if block.penalty.is_one_number:
         return None, None
-    places, design = part.free_coefficients()
+    places, design = block.find_unpenalised()
     if places.size > DENSE_UP_TO:
         return None, None
     hessian = evaluation.margin_hessian.gram(design)
     gauge = evaluation.model.loss.gauge(Penalty(0.0))
-    root = inverse_root(hessian if gauge is None else gauge.fix(hessian))
+    root = inverse_root(hessian if gauge is None else gauge.make_invertible(hessian))
     xp = namespace_of(evaluation.y)
-    return root if is_whole(root) else None, xp.asarray(places, device=device(evaluation.y))
+    return root if is_full_rank(root) else None, xp.asarray(places, device=device(evaluation.y))
 
 
-def _take(v: Array, places: Array | None) -> Array:
+def _select(v: Array, places: Array | None) -> Array:
     return v if places is None else namespace_of(v).take(v, places, axis=0)
 
 
-def _eliminate(root: Array | None, gradient: Array, noise: Array) -> tuple[float, float]:
-    """What eliminating a gradient of so much noise takes, and what the noise alone would take."""
+def _cost_to_remove(root: Array | None, gradient: Array, noise: Array) -> tuple[float, float]:
+    """δ = |K·g| for a gradient with this noise, and for the noise alone."""
     if root is None:
         return math.inf, math.inf
     xp = namespace_of(gradient)

@@ -1,4 +1,4 @@
-"""A linear model at one point: everything is a function of the margins, which are kept."""
+"""A linear model at one point: everything is computed from the margins, which are cached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinearYStepModel(YStepModel):
-    """The quadratic model after a step in y, with the step's image Y·dy and the model's residual there."""
+    """The quadratic model after a step in y, with the image Y·dy and the model's residual there."""
 
     image: Array
     residual: Array
@@ -38,14 +38,14 @@ class LinearSlice(SecondOrderSlice):
     @property
     def x_penalty(self) -> float:
         if self._x_penalty is None:
-            self._x_penalty = self._model.x_part.penalty_value(self.x)
+            self._x_penalty = self._model.x_block.penalty_value(self.x)
         return self._x_penalty
 
     def at(self, y: Array) -> LinearEvaluation:
-        return LinearEvaluation(self, y, self.margins + self._model.y_part.image(y), self._model)
+        return LinearEvaluation(self, y, self.margins + self._model.y_block.image(y), self._model)
 
     def along(self, dx: Array) -> Direction:
-        return Direction(dx, (self._model.x_part.image(dx),))
+        return Direction(dx, (self._model.x_block.image(dx),))
 
     def moved(self, direction: Direction, t: float) -> LinearSlice:
         (image,) = direction.images
@@ -71,12 +71,12 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     @property
     def cache(self) -> tuple[Array, ...]:
-        """Xx, Xx + Yy, and what the loss has prepared of them."""
+        """Xx, Xx + Yy, and what the loss has prepared from them."""
         return self._slice.margins, self.margins, self._shared
 
     @property
     def gauge(self) -> Gauge | None:
-        return self.model.loss.gauge(self.model.y_part.penalty)
+        return self.model.loss.gauge(self.model.y_block.penalty)
 
     @property
     def loss_slope(self) -> Array:
@@ -102,64 +102,64 @@ class LinearEvaluation(SecondOrderEvaluation):
         return self._hessian
 
     def _compute_rounding(self) -> RoundingScale:
-        """The fixed terms are |√w ℓ'| in units of sup ℓ'': what Xᵀ(w ℓ') sums may be large though the sum is small."""
+        """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small."""
         fixed_terms = math.sqrt(inner(self.residual, self.loss_slope) / self.model.loss.max_curvature)
         return RoundingScale(array_eps(self.x), norm(self.y), fixed_terms)
 
     def _compute_value(self) -> float:
         m = self.model
         losses = m.loss.value(self.margins, m.target, self._shared)
-        return dot(m.weights, losses) + self._slice.x_penalty + m.y_part.penalty_value(self.y)
+        return dot(m.weights, losses) + self._slice.x_penalty + m.y_block.penalty_value(self.y)
 
     def _compute_grad_x(self) -> Array:
-        return self.model.x_part.gradient(self.residual, self.x)
+        return self.model.x_block.gradient(self.residual, self.x)
 
     def _compute_grad_y(self) -> Array:
-        return self.model.y_part.gradient(self.residual, self.y)
+        return self.model.y_block.gradient(self.residual, self.y)
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
-        return self.model.y_part.hessian(self.margin_hessian)
+        return self.model.y_block.hessian(self.margin_hessian)
 
     def hess_yy_product(self, dy: Array) -> Array:
-        y_part = self.model.y_part
-        return y_part.gradient(self.margin_hessian.times(y_part.image(dy)), dy)
+        y_block = self.model.y_block
+        return y_block.gradient(self.margin_hessian.times(y_block.image(dy)), dy)
 
     def hess_yy_diagonal(self) -> Array:
-        return self.model.y_part.hessian_diagonal(self.margin_hessian)
+        return self.model.y_block.hessian_diagonal(self.margin_hessian)
 
     def hess_xx_diagonal(self) -> Array:
-        return self.model.x_part.hessian_diagonal(self.margin_hessian)
+        return self.model.x_block.hessian_diagonal(self.margin_hessian)
 
     def hess_yx(self, direction: Direction) -> Array:
         (image,) = direction.images
-        return self.model.y_part.adjoint(self.margin_hessian.times(image))
+        return self.model.y_block.adjoint(self.margin_hessian.times(image))
 
     def hess_product(self, direction: Direction, dy: Array) -> Array:
         self._tally.add("hess_product")
         (image,) = direction.images
-        change = self.model.y_part.image(dy)
+        change = self.model.y_block.image(dy)
         change += image
-        product = self.model.x_part.adjoint(self.margin_hessian.times(change))
-        product += self.model.x_part.penalty.alpha * direction.dx
+        product = self.model.x_block.adjoint(self.margin_hessian.times(change))
+        product += self.model.x_block.penalty.alpha * direction.dx
         return product
 
     def model_after(self, dy: Array) -> LinearYStepModel:
         self._tally.add("grad_x")
-        image = self.model.y_part.image(dy)
+        image = self.model.y_block.image(dy)
         residual = self.residual + self.margin_hessian.times(image)
-        return LinearYStepModel(dy, self.model.x_part.gradient(residual, self.x), image, residual)
+        return LinearYStepModel(dy, self.model.x_block.gradient(residual, self.x), image, residual)
 
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images
-        in_x = inner(self.residual, image) + self.model.x_part.penalty.product(self.x, direction.dx)
+        in_x = inner(self.residual, image) + self.model.x_block.penalty.product(self.x, direction.dx)
         return in_x + dot(self.grad_y, dy)
 
     def model_distance(self, direction: Direction, dy: Array) -> float:
-        return self.model.loss.distance(direction.images[0] + self.model.y_part.image(dy))
+        return self.model.loss.distance(direction.images[0] + self.model.y_block.image(dy))
 
     def value_noise(self) -> float:
-        """What an error in the margins of eps times their parts makes of f."""
+        """The error in f if margins have errors of eps·(|Xx| + |Yy|)."""
         xp = namespace_of(self.margins)
         in_x = self._slice.margins
         error = rounding_error(array_eps(self.x), xp.abs(in_x) + xp.abs(self.margins - in_x))

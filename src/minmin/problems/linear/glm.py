@@ -1,4 +1,4 @@
-"""GLM and Softmax: the linear models that users build."""
+"""GLM and Softmax, the linear models for users."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from minmin.problems.linear.softmax import SoftmaxLoss
 class GLM(LinearModel):
     """f(x, y) = weighted mean of ℓ(Xx + Yy, target) + ½ Σ_j alpha_x[j] x_j² + ½ Σ_k alpha_y[k] y_k².
 
-    n rows; X is (n, d_x), Y is (n, d_y), margins and targets have shape (n,). When x is fixed its
-    margins Xx are kept, so an inner step costs products with Y alone.
+    X has shape (n, d_x), Y has (n, d_y), margins and targets have (n,). Fixing x computes Xx once, so an inner step
+    costs only products with Y.
 
     Parameters
     ----------
@@ -28,17 +28,17 @@ class GLM(LinearModel):
     target : array of shape (n,)
         logistic: labels in {-1, 1} or {0, 1}; squared: real; poisson: counts, or any numbers >= 0.
     loss : {"logistic", "squared", "poisson"} or minmin.problems.Loss
-        squared is ½(margin - target)²; poisson is exp(margin) - target·margin; an object is a loss of your own.
+        squared is ½(margin - target)²; poisson is exp(margin) - target·margin. Give an object for your own loss.
     alpha_x, alpha_y : float, or array with one per column
-        The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)); a number is that of every column of its block.
-        There is no intercept: append a column of ones to Y, with the penalty 0 or another. Methods that need strong
+        The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)). One number applies to every column of the block.
+        There is no intercept: append a column of ones to Y, with penalty 0 or another. Methods that need strong
         convexity refuse 0.
     sample_weight : array of shape (n,), optional
         Not negative; normalised to sum to one.
     constants : Constants, optional
-        Where not given, proved ones are computed when first asked for: mu are the penalties, L are
-        eigenvalue bounds of the designs, with the coupling of the blocks traded for the fewest calls. The
-        Poisson loss has no global L: give constants that hold where a run goes.
+        By default proved ones are computed when first needed: mu from the penalties, and L from eigenvalue bounds of
+        the designs; of all valid constants those are chosen that promise the lowest cost. The Poisson loss has no
+        global L: give constants that hold on the region of the run.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ def _find_loss(loss: Any) -> Loss:
 class Softmax(LinearModel):
     """f(x, y) = weighted mean of log Σ_k exp(m_ik) - m_i,target(i) + ½ Σ_jk alpha_x[j] A_jk² + ½ Σ_jk alpha_y[j] B_jk².
 
-    The margins of n samples and K classes are m = XA + YB. x is A, of shape (d, K), one row after the other in one
-    vector, and y likewise is B; ``r.x.reshape(-1, K)`` is A. When x is fixed its margins XA are kept, so an inner step
-    costs products with Y alone.
+    The margins of n samples and K classes are m = XA + YB. A has shape (d, K), and x is its rows one after the other,
+    so ``r.x.reshape(-1, K)`` is A; likewise y is B. Fixing x computes XA once, so an inner step costs only products
+    with Y.
 
-    f does not change where one number is added to all K coefficients of a column without a penalty. Every start is
-    shifted so that such coefficients sum to zero over the classes, and no step changes that; so they do in the answer,
-    as those of penalised columns do at the minimum.
+    f does not change if one number is added to all K coefficients of an unpenalised column. Every start is shifted so
+    that such coefficients sum to zero over the classes, and no step changes that. So they sum to zero in the result,
+    too, as those of penalised columns do at the minimum.
 
     Parameters
     ----------
@@ -83,15 +83,15 @@ class Softmax(LinearModel):
     target : array of shape (n,)
         Classes: whole numbers from 0 to K - 1.
     classes : int, optional
-        K, at least 2; one more than the largest target where not given.
+        K, at least 2; by default one more than the largest target.
     alpha_x, alpha_y : float, or array with one per column
-        The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)); a number is that of every column of its block.
-        There is no intercept: append a column of ones to Y, with the penalty 0 or another. Methods that need strong
+        The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)). One number applies to every column of the block.
+        There is no intercept: append a column of ones to Y, with penalty 0 or another. Methods that need strong
         convexity refuse 0.
     sample_weight : array of shape (n,), optional
         Not negative; normalised to sum to one.
     constants : Constants, optional
-        Where not given, proved ones are computed when first asked for.
+        By default proved ones are computed when first needed.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Softmax(LinearModel):
         labels = _check_labels(target, classes)
         count = int(labels.max(initial=0.0)) + 1 if classes is None else int(classes)
         if count < 2:
-            raise InputError(f"{count} class is too few; give classes=2 or more where other classes are possible")
+            raise InputError(f"{count} class is too few; give classes=2 or more if other classes are possible")
         penalties = {"alpha_x": alpha_x, "alpha_y": alpha_y}
         super().__init__(
             X, Y, SoftmaxLoss(count), labels, **penalties, sample_weight=sample_weight, constants=constants
@@ -122,19 +122,19 @@ class Softmax(LinearModel):
 
 
 def _check_labels(target: Any, classes: int | None) -> Array:
-    """The targets as NumPy's numbers, all of them whole and within range."""
+    """The targets as NumPy numbers, checked to be whole and within range."""
     labels = to_numpy(as_real(target, "target"))
     require_finite(labels, "target")
     if classes is None and labels.size and labels.max() >= labels.size:
         raise InputError(
             f"target holds {labels.max():g} among {labels.size} samples, so some class has none; number the classes "
-            "from 0 on, or give classes="
+            "from 0 without gaps, or give classes="
         )
     most = math.inf if classes is None else as_count(classes, "classes") - 1
     wrong = np.argwhere((labels < 0) | (labels > most) | (labels != np.floor(labels)))
     if wrong.size:
         index = tuple(wrong[0].tolist())
-        known = "0, 1, 2, ..." if classes is None else f"0 to {most}"
+        allowed = "0, 1, 2, ..." if classes is None else f"0 to {most}"
         place = ", ".join(map(str, index))
-        raise InputError(f"target[{place}] = {labels[index]:g}: give classes as whole numbers, {known}")
+        raise InputError(f"target[{place}] = {labels[index]:g}: give classes as whole numbers, {allowed}")
     return labels

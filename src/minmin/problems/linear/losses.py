@@ -17,16 +17,17 @@ from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
 from minmin.problems.linear.penalties import Penalty
 
 FAR = 1.0
-"""A margin this far from zero gets the curvature of a parabola in place of its own, which may vanish. At this distance
-the parabola of the logistic loss is 1.18 times as curved as the loss, so that little changes nearer to zero."""
+"""Margins farther from zero than this get the curvature of a parabola, since the loss's own curvature may vanish. At
+this distance the parabola of the logistic loss has 1.18 times the curvature of the loss, so the two join almost
+smoothly."""
 
 
 class Loss(ABC):
     """A convex loss ℓ(margin, target) of every sample.
 
-    Margins have the shape (n,), or (n, K) where a sample has K outputs. A loss of one margin per sample says its value
-    and two derivatives, entry by entry; the rest has defaults that are safe for every convex loss. A bound by duality
-    needs :attr:`conjugate_radius`; a proof that f has no minimum needs :meth:`rises` and :meth:`falls`.
+    Margins have the shape (n,), or (n, K) for a loss with K outputs per sample. A loss of one margin per sample defines
+    its value and two derivatives, entry by entry; the rest has defaults that are safe for every convex loss. A bound by
+    duality needs :attr:`conjugate_radius`; a proof that f has no minimum needs :meth:`rises` and :meth:`falls`.
 
     Attributes
     ----------
@@ -34,9 +35,9 @@ class Loss(ABC):
     outputs : int
         The number of margins per sample.
     max_curvature, min_curvature : float
-        sup and inf of ℓ''; infinite and zero where nothing is known.
+        sup and inf of ℓ''; infinite and zero if they are not known.
     conjugate_radius : float
-        ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² holds for s = ℓ'(m) + ℓ''(m)·u and every |u| up to this; 0 where not known.
+        ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² holds for s = ℓ'(m) + ℓ''(m)·u and every |u| up to this; 0 if it is not known.
     """
 
     name: str = "custom"
@@ -46,11 +47,11 @@ class Loss(ABC):
     conjugate_radius: float = 0.0
 
     def check_target(self, target: Array) -> Array:
-        """The target as the formulas want it, or an error that says which entry is out of range."""
+        """The target in the form that the formulas use; an error says which entry is out of range."""
         return target
 
     def prepare(self, margins: Array, target: Array) -> Array:
-        """What value and derivatives share, computed once; they take it as ``shared``."""
+        """What value and derivatives have in common; computed once, and passed to them as ``shared``."""
         return margins
 
     @abstractmethod
@@ -72,10 +73,11 @@ class Loss(ABC):
     def surrogate_hessian(
         self, margins: Array, target: Array, slope: Array, weights: Array, near: MarginHessian
     ) -> MarginHessian | None:
-        """That of parabolas whose slopes are right here and at the margins zero, which does not vanish far away.
+        """The second derivative of parabolas that have the slopes of the loss at these margins and at margin zero.
 
-        None where ``near``, the second derivative itself, never vanishes. For the logistic loss the parabola lies above
-        it (Jaakkola and Jordan, 2000), so a step never raises f.
+        It does not vanish far from zero. ``near`` is the second derivative of the loss; the surrogate is None if that
+        never vanishes. For the logistic loss the parabola lies above the loss (Jaakkola and Jordan, 2000), so a step
+        never raises f.
         """
         if self.min_curvature > 0.0:
             return None
@@ -91,35 +93,34 @@ class Loss(ABC):
         return largest(change) <= self.conjugate_radius
 
     def distance(self, change: Array) -> float:
-        """How far a change of all margins leads; over one unit the second derivative changes by a factor e at most.
+        """The length of a change of all margins. Within length 1 the second derivative changes by a factor e at most.
 
-        By default the largest change of a margin, which is right where the third derivative is at most the second in
-        size; zero for a quadratic loss.
+        By default the largest change of a margin, which is right if |ℓ'''| <= ℓ''; zero for a quadratic loss.
         """
         return 0.0 if math.isinf(self.conjugate_radius) else largest(change)
 
     def rises(self, change: Array, target: Array, slack: Array) -> bool:
-        """Whether some sample's loss rises in the end as margins keep changing like this.
+        """Whether some sample's loss rises eventually if its margins keep changing in this direction.
 
-        Changes of at most ``slack`` count as none.
+        Changes of at most ``slack`` count as zero.
         """
         return True
 
     def falls(self, change: Array, target: Array, slack: Array) -> bool:
-        """Whether some sample's loss keeps falling, where none rises."""
+        """Whether some sample's loss keeps falling in this direction; called only if none rises."""
         return False
 
     def identity(self) -> Iterable[Any]:
-        """What tells this loss from others, for checkpoints: its type and its parameters."""
+        """What distinguishes this loss from others in checkpoints: its type and its parameters."""
         return [type(self).__module__, type(self).__qualname__, *identify(vars(self))]
 
     def gauge(self, penalty: Penalty) -> Gauge | None:
-        """Directions along which no loss changes, among the coefficients of columns with these penalties."""
+        """Directions of coefficients with these penalties along which f never changes; None if there are none."""
         return None
 
 
 class Logistic(Loss):
-    """log(1 + exp(-t·m)), t in {-1, 1}; shared is exp(-|m|), which never overflows.
+    """log(1 + exp(-t·m)), t in {-1, 1}; ``shared`` is exp(-|m|), which never overflows.
 
     With p = |ℓ'|, q = |s|: ℓ + ℓ* - m·s = KL(q, p) <= χ²(q, p) = ℓ''·u².
     """
@@ -130,12 +131,13 @@ class Logistic(Loss):
 
     def check_target(self, target: Array) -> Array:
         values = to_numpy(target)
-        found = set(np.unique(values).tolist())
-        if found <= {-1.0, 1.0}:
+        labels = set(np.unique(values).tolist())
+        if labels <= {-1.0, 1.0}:
             return target
-        if found <= {0.0, 1.0}:
+        if labels <= {0.0, 1.0}:
             return to_like(2.0 * values - 1.0, target)
-        wrong = int(np.flatnonzero(~np.isin(values, [-1.0, 0.0, 1.0]) | (values == 0.0))[0])
+        other = ~np.isin(values, [-1.0, 0.0, 1.0])
+        wrong = int(np.flatnonzero(other if other.any() else values == 0.0)[0])
         raise InputError(
             f"target[{wrong}] = {values[wrong]:g}: the logistic loss takes labels in {{-1, 1}} or {{0, 1}}"
         )
@@ -164,7 +166,7 @@ class Logistic(Loss):
 
 
 class Squared(Loss):
-    """½(m - t)²; shared is m - t."""
+    """½(m - t)²; ``shared`` is m - t."""
 
     name = "squared"
     max_curvature = 1.0
@@ -185,7 +187,7 @@ class Squared(Loss):
 
 
 class Poisson(Loss):
-    """exp(m) - t·m, t >= 0; shared is exp(m). Its curvature has no bound, so there is no global L.
+    """exp(m) - t·m, t >= 0; ``shared`` is exp(m). Its curvature is unbounded, so there is no global L.
 
     ℓ + ℓ* - m·s = exp(m)·((1 + u)·log(1 + u) - u) <= ℓ''·u².
     """

@@ -1,4 +1,4 @@
-"""The second derivative of a weighted mean loss with respect to all margins, as far as Newton's method needs it."""
+"""The second derivative of a weighted mean loss with respect to all margins, for Newton's method."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class MarginHessian(ABC):
     Attributes
     ----------
     diagonal : array
-        Of the shape of the margins.
+        In the shape of the margins.
     """
 
     __slots__ = ("diagonal",)

@@ -1,4 +1,4 @@
-"""The design of one block with the penalty on its coefficients; its products are counted."""
+"""The design of one block with the penalties of its columns; products with the design are counted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from minmin.problems.linear.penalties import Penalty
 class PenalizedDesign:
     """One block of a linear model: margins A·v and the penalty ½ Σ alpha_j v_j².
 
-    Coefficients are one vector of length d·K, the K coefficients of a column beside each other; margins are (n,), or
-    (n, K) where the loss has K > 1 outputs.
+    Coefficients are one vector of length d·K, with the K coefficients of a column next to each other. Margins have
+    shape (n,), or (n, K) if the loss has K > 1 outputs.
 
     Parameters
     ----------
     design : Design
     penalty : Penalty
-        Of every coefficient.
+        One number, or one per coefficient.
     outputs : int
         K.
     """
@@ -42,17 +42,17 @@ class PenalizedDesign:
         return self.outputs * self.design.shape[1]
 
     def counted(self, tally: Tally, kind: str) -> PenalizedDesign:
-        """The same, which reports every product with the design as this kind."""
+        """A copy that counts every product with the design as this kind."""
         twin = copy(self)
         twin._tally, twin._kind = tally, kind
         return twin
 
     def with_penalty(self, penalty: Penalty) -> PenalizedDesign:
-        """The same design under another penalty."""
+        """The same design with another penalty."""
         return PenalizedDesign(self.design, penalty, self.outputs).counted(self._tally, self._kind)
 
     def to_like(self, prototype: Array, name: str) -> PenalizedDesign:
-        """The same in the library, dtype and device of ``prototype``."""
+        """A copy in the library, dtype and device of ``prototype``."""
         design, penalty = self.design.to_like(prototype, name), self.penalty.to_like(prototype)
         return PenalizedDesign(design, penalty, self.outputs).counted(self._tally, self._kind)
 
@@ -62,19 +62,19 @@ class PenalizedDesign:
         return self.design.image(self._table(v))
 
     def adjoint(self, r: Array) -> Array:
-        """Aᵀ·r, as coefficients."""
+        """Aᵀ·r, as a vector of coefficients."""
         self._tally.add(self._kind)
         return self._vector(self.design.adjoint(r))
 
     def gradient(self, residual: Array, v: Array) -> Array:
-        """Aᵀ·residual and the penalty's gradient at v."""
+        """Aᵀ·residual plus the penalty's gradient at v."""
         return self.adjoint(residual) + self.penalty.alpha * v
 
     def penalty_value(self, v: Array) -> float:
         return 0.5 * self.penalty.product(v, v)
 
     def hessian(self, of_margins: MarginHessian) -> Array:
-        """AᵀhA + diag(alpha), dense."""
+        """AᵀhA + diag(alpha) as a dense matrix, where h is ``of_margins``."""
         gram = of_margins.gram(self.design)
         return gram + self.penalty.alpha * identity(self.size, gram)
 
@@ -83,36 +83,36 @@ class PenalizedDesign:
         return self._vector(self.design.column_squares(of_margins.diagonal)) + self.penalty.alpha
 
     def term_sizes(self, r: Array) -> Array:
-        """√Σ_i r_i² A_ij² of every coefficient: the size of the terms that Aᵀr sums."""
+        """√Σ_i r_i² A_ij² for every coefficient: the size of the terms that are summed in Aᵀr."""
         self._tally.add(self._kind)
         return self._vector(self.design.column_squares(r * r)) ** 0.5
 
     def column_sizes(self, weights: Array) -> Array:
-        """√Σ_i w_i A_ij² of every coefficient."""
+        """√Σ_i w_i A_ij² for every coefficient."""
         self._tally.add(self._kind)
         return self._repeat(self.design.column_squares(weights)) ** 0.5
 
     def row_squares(self, v: Array) -> Array:
-        """Σ_j A_ij² v_j² of every margin."""
+        """Σ_j A_ij² v_j² for every margin."""
         self._tally.add(self._kind)
         return self.design.row_squares(self._table(v * v))
 
     def row_norms_squared(self) -> Array:
-        """|A_i|² of every row; a product that is done once, and counted once per run."""
+        """|A_i|² for every row; computed once, and counted once per run."""
         self._tally.add_setup(self._kind.replace("passes", "row_norms"), self._kind)
         return self.design.row_norms_squared
 
     def row_norms_over_penalty(self) -> Array:
-        """Σ_j A_ij²/alpha_j over the penalised columns of every row, for penalties by column; counted likewise."""
+        """Σ_j A_ij²/alpha_j over penalised columns, for every row; counted once per run. Needs a penalty per column."""
         self._tally.add_setup(self._kind.replace("passes", "row_norms_over_penalty"), self._kind)
         return self._derived.row_norms_over_penalty
 
-    def free_coefficients(self) -> tuple[Array, Design]:
-        """The places of the unpenalised coefficients, for penalties by column, and the design of their columns."""
-        return self._derived.free_coefficients
+    def find_unpenalised(self) -> tuple[Array, Design]:
+        """The indices of the unpenalised coefficients, and the design of their columns. Needs a penalty per column."""
+        return self._derived.unpenalised
 
     def column_penalty(self) -> float | Array:
-        """The penalty as a user gives it: one number, or one per column."""
+        """The penalty in the user's form: one number, or one per column."""
         alpha = self.penalty.alpha
         return alpha if isinstance(alpha, float) else self._per_column(alpha)
 
@@ -133,7 +133,7 @@ class PenalizedDesign:
 
 
 class _Derived:
-    """What depends on design and penalty alone; computed when first asked for, shared by counted copies."""
+    """What depends only on design and penalty; computed when first needed, and shared by counted copies."""
 
     def __init__(self, design: Design, penalty: Penalty, outputs: int):
         self._design, self._penalty, self._outputs = design, penalty, outputs
@@ -143,11 +143,11 @@ class _Derived:
         return self._design.row_squares(self._penalty.inverse()[:: self._outputs])
 
     @cached_property
-    def free_coefficients(self) -> tuple[Array, Design]:
-        places = self._penalty.free_columns()
+    def unpenalised(self) -> tuple[Array, Design]:
+        places = self._penalty.find_unpenalised()
         return places, self._design.columns(places[:: self._outputs] // self._outputs)
 
 
 def inner_of_rows(weights: Array, rows: Array) -> float:
-    """Σ_i weights_i·rows_i, for weights of every margin and numbers of every row."""
+    """Σ_i weights_i·rows_i, for one weight per margin and one number per row."""
     return dot(weights if weights.ndim == 1 else namespace_of(weights).sum(weights, axis=1), rows)

@@ -1,4 +1,4 @@
-"""Penalties on the coefficients of a block: one number for all its columns, or one for every column."""
+"""Penalties on the coefficients of a block: one number for all columns, or one per column."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Penalty:
     Attributes
     ----------
     alpha : float or array
-        Of all columns, or of every one where they differ.
+        One number for all columns, or an array with one per column.
     least, most : float
-        Over the columns.
+        The smallest and the largest alpha.
     """
 
     __slots__ = ("_penalised", "alpha", "least", "most")
@@ -51,37 +51,37 @@ class Penalty:
         return norm(gradient * self.inverse() ** 0.5)
 
     def inverse(self) -> Array:
-        """1/alpha_j of every column; zero of one that is not penalised. For penalties by columns only."""
+        """1/alpha_j for every column, and 0 for unpenalised ones. Needs a penalty per column."""
         xp = namespace_of(self.alpha)
         safe = xp.where(self._penalised, self.alpha, xp.ones_like(self.alpha))
         return xp.astype(self._penalised, safe.dtype) / safe
 
-    def free_part(self, v: Array) -> Array:
+    def keep_unpenalised(self, v: Array) -> Array:
         """v with zeros for the penalised columns."""
         if self.is_one_number:
             return 0.0 * v if self.alpha > 0.0 else v
         return namespace_of(v).where(self._penalised, 0.0 * v, v)
 
-    def repeated(self, times: int) -> Penalty:
-        """The penalty of a block in which every column has so many coefficients."""
+    def repeat(self, times: int) -> Penalty:
+        """The penalty of a block with ``times`` coefficients per column."""
         if isinstance(self.alpha, float) or times == 1:
             return self
         xp = namespace_of(self.alpha)
         return Penalty(xp.reshape(xp.broadcast_to(self.alpha[:, None], (self.alpha.shape[0], times)), (-1,)))
 
-    def free_columns(self) -> np.ndarray[Any, Any]:
-        """Where the unpenalised columns are, of penalties by columns."""
+    def find_unpenalised(self) -> np.ndarray[Any, Any]:
+        """The indices of the unpenalised columns. Needs a penalty per column."""
         return np.flatnonzero(to_numpy(self.alpha) == 0.0)
 
     def to_like(self, prototype: Array) -> Penalty:
-        """The same in the library, dtype and device of ``prototype``."""
+        """A copy in the library, dtype and device of ``prototype``."""
         return self if self.is_one_number else Penalty(to_like(self.alpha, prototype))
 
 
 def make_penalty(alpha: Any, name: str, columns: int, prototype: Array) -> Penalty:
-    """A user's penalty of a block with so many columns: a number, or an array with one per column.
+    """A user's penalty for a block with this many columns: a number, or an array with one per column.
 
-    Where all are equal it is one number, which is a little cheaper.
+    If all are equal it becomes one number, which is a little faster.
     """
     if getattr(alpha, "ndim", 0) == 0 and not isinstance(alpha, list | tuple):
         number = as_number(alpha, name)

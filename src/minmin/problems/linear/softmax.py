@@ -17,7 +17,7 @@ from minmin.problems.linear.penalties import Penalty
 
 
 class SoftmaxLoss(Loss):
-    """K outputs, one per class; the target is the class of every sample, kept as a table of zeros and ones.
+    """K outputs, one per class. The target is the class of every sample, stored as a table of zeros and ones.
 
     ``shared`` is exp(m_k - max m), which never overflows.
     """
@@ -40,21 +40,21 @@ class SoftmaxLoss(Loss):
         return xp.exp(margins - xp.max(margins, axis=1, keepdims=True))
 
     def value(self, margins: Array, target: Array, shared: Array) -> Array:
-        """log1p of the others' exponentials where the target's is the largest, so that small losses are exact."""
+        """With log1p of the other classes if the target's margin is the largest, so that small losses are exact."""
         xp = namespace_of(margins)
         tables = ((1.0 - target) * shared, target * shared, target * margins)
-        others, own, of_target = (_sum_rows(table)[:, 0] for table in tables)
-        behind = xp.max(margins, axis=1) - of_target
-        return xp.where(own >= 1.0, xp.log1p(others), behind + xp.log(own + others))
+        others, of_target, target_margin = (_sum_rows(table)[:, 0] for table in tables)
+        behind = xp.max(margins, axis=1) - target_margin
+        return xp.where(of_target >= 1.0, xp.log1p(others), behind + xp.log(of_target + others))
 
     def slope(self, margins: Array, target: Array, shared: Array) -> Array:
-        """p_k, and for the target minus the sum of the others: p - 1 would lose what is left of a small loss."""
+        """p_k, and for the target class minus the sum of the others: p - 1 would cancel where p is nearly one."""
         others = (1.0 - target) * shared
-        left = _sum_rows(others)
-        return (others - target * left) / (left + _sum_rows(target * shared))
+        sum_of_others = _sum_rows(others)
+        return (others - target * sum_of_others) / (sum_of_others + _sum_rows(target * shared))
 
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
-        """The diagonal alone; see :meth:`hessian`."""
+        """Only the diagonal; see :meth:`hessian`."""
         p = shared / _sum_rows(shared)
         return p * (1.0 - p)
 
@@ -67,55 +67,56 @@ class SoftmaxLoss(Loss):
         return PairedHessian(margins, slope + target, weights)
 
     def is_in_dual_domain(self, change: Array, near: MarginHessian) -> bool:
-        """Whether q = p + ℓ''u has no negative entry: then KL(q, p) <= χ²(q, p) = <u, ℓ''u>."""
+        """Whether q = p + ℓ''u has no negative entry: in that case KL(q, p) <= χ²(q, p) = <u, ℓ''u>."""
         assert isinstance(near, SoftmaxHessian)
         return bool(namespace_of(change).all(near.deviation(change) >= -1.0))
 
     def distance(self, change: Array) -> float:
-        """The largest spread of a sample's changes: the third derivative along u is at most that times the second."""
+        """The largest max u - min u within a sample: the third derivative along u is at most that times the second."""
         xp = namespace_of(change)
         return largest(xp.max(change, axis=1) - xp.min(change, axis=1))
 
     def rises(self, change: Array, target: Array, slack: Array) -> bool:
-        """Whether some margin rises against that of its sample's class."""
-        against = change - _sum_rows(target * change)
-        return bool(namespace_of(change).any(against > slack + _sum_rows(target * slack)))
+        """Whether some margin rises relative to the margin of its sample's class."""
+        relative = change - _sum_rows(target * change)
+        return bool(namespace_of(change).any(relative > slack + _sum_rows(target * slack)))
 
     def falls(self, change: Array, target: Array, slack: Array) -> bool:
-        against = change - _sum_rows(target * change)
-        return bool(namespace_of(change).any(against < -(slack + _sum_rows(target * slack))))
+        relative = change - _sum_rows(target * change)
+        return bool(namespace_of(change).any(relative < -(slack + _sum_rows(target * slack))))
 
     def gauge(self, penalty: Penalty) -> Gauge | None:
         return None if penalty.covers_all else _ClassSums(self.outputs, penalty)
 
 
 class _ClassSums:
-    """f does not change where one number is added to all K coefficients of a column without a penalty."""
+    """The directions that add one number to all K coefficients of an unpenalised column: f does not change."""
 
     def __init__(self, outputs: int, penalty: Penalty):
         self._outputs, self._penalty = outputs, penalty
 
-    def fix(self, hess_yy: Array) -> Array:
-        """Plus a multiple of 11ᵀ for every column without a penalty.
+    def make_invertible(self, hess_yy: Array) -> Array:
+        """Add a multiple of 11ᵀ for every unpenalised column.
 
-        No gradient has a part there, so nothing but rounding gives a step one, and the matrix can be inverted.
+        No gradient has a component along 1, so this changes steps only by rounding errors.
         """
         xp, K, size = namespace_of(hess_yy), self._outputs, hess_yy.shape[0]
         columns = size // K
-        own = xp.mean(reshape(self._penalty.free_part(xp.linalg.diagonal(hess_yy)), (-1, K)), axis=1)
-        alike = xp.broadcast_to((identity(columns, own) * own / K)[:, None, :, None], (columns, K, columns, K))
-        return hess_yy + xp.reshape(alike, (size, size))
+        scale = xp.mean(reshape(self._penalty.keep_unpenalised(xp.linalg.diagonal(hess_yy)), (-1, K)), axis=1)
+        added = xp.broadcast_to((identity(columns, scale) * scale / K)[:, None, :, None], (columns, K, columns, K))
+        return hess_yy + xp.reshape(added, (size, size))
 
     def project(self, dy: Array) -> Array:
-        """dy with unpenalised coefficients that sum to zero over the classes."""
-        free = reshape(self._penalty.free_part(dy), (-1, self._outputs))
-        return reshape(reshape(dy, (-1, self._outputs)) - _sum_rows(free) / self._outputs, (-1,))
+        """Shift unpenalised coefficients so that they sum to zero over the classes."""
+        unpenalised = reshape(self._penalty.keep_unpenalised(dy), (-1, self._outputs))
+        return reshape(reshape(dy, (-1, self._outputs)) - _sum_rows(unpenalised) / self._outputs, (-1,))
 
 
 class SoftmaxHessian(MarginHessian):
     """w(diag(p) - ppᵀ) for every sample.
 
-    Everything is computed from the others of the likeliest class d, since 1 - p_d cancels where p_d is nearly one.
+    1 - p_d of the likeliest class d is computed as the sum of the other p_k, since the difference would cancel if p_d
+    is nearly one.
     """
 
     __slots__ = ("_likeliest", "_ones", "_others", "_p", "_root_w", "_wp")
@@ -131,8 +132,8 @@ class SoftmaxHessian(MarginHessian):
         self._p = exponentials / (exponentials @ self._ones)
         self._others = xp.where(is_likeliest, 0.0 * self._p, self._p)
         self._wp, self._root_w = weights[:, None] * self._p, weights[:, None] ** 0.5
-        left = xp.where(is_likeliest, self._others @ self._ones, 1.0 - self._p)
-        super().__init__(self._wp * left)
+        one_minus_p = xp.where(is_likeliest, self._others @ self._ones, 1.0 - self._p)
+        super().__init__(self._wp * one_minus_p)
 
     def deviation(self, change: Array) -> Array:
         """u_k - Σ p_l u_l for every sample."""
@@ -149,7 +150,7 @@ class SoftmaxHessian(MarginHessian):
         return product
 
     def gram(self, design: Design) -> Array:
-        """A block for every pair of classes, of which those on the diagonal are computed on their own."""
+        """One block for every pair of classes; those on the diagonal are computed separately."""
         xp, classes, columns = namespace_of(self._p), self._p.shape[1], design.shape[1]
         products: Any = 0.0
         for piece, rows in design.dense_pieces():
@@ -165,9 +166,9 @@ class SoftmaxHessian(MarginHessian):
 class PairedHessian(MarginHessian):
     """Σ c_kl (e_k - e_l)(e_k - e_l)ᵀ over all pairs of classes, for every sample.
 
-    c_kl = w p_k p_l is the second derivative. Where two margins are more than ``FAR`` apart, c_kl is at least
-    w(p_k - p_l)/(m_k - m_l)/K: with that for all pairs, the product with the margins is w(p - 1/K), which is how the
-    slopes differ from those at zero. With two classes this is the parabola of the logistic loss.
+    With c_kl = w p_k p_l this is the second derivative. If two margins are more than ``FAR`` apart, c_kl is raised to
+    at least w(p_k - p_l)/(m_k - m_l)/K: with that for all pairs, the product with the margins is w(p - 1/K), the
+    difference of the slopes from those at margin zero. With two classes this is the parabola of the logistic loss.
     """
 
     __slots__ = ("_margins", "_p", "_w")
@@ -181,7 +182,7 @@ class PairedHessian(MarginHessian):
         return xp.stack([compute(k) for k in range(classes)], axis=1)
 
     def _pairs(self, k: int) -> Array:
-        """c_kl for all l, zero for k itself."""
+        """c_kl for all l; zero for l = k."""
         xp, m, p = namespace_of(self._p), self._margins, self._p
         apart = m[:, k, None] - m
         far = xp.abs(apart) > FAR
@@ -208,6 +209,6 @@ class PairedHessian(MarginHessian):
 
 
 def _sum_rows(table: Array) -> Array:
-    """The sum of every row, as a column; by a product, since reductions of short rows are slow."""
+    """The sum of every row, as a column; computed by a product, since sums over short rows are slow."""
     ones = namespace_of(table).ones((table.shape[1], 1), dtype=table.dtype, device=device(table))
     return table @ ones

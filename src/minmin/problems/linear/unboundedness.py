@@ -1,4 +1,4 @@
-"""Whether a linear model has no minimum: a direction of unpenalised columns along which no sample's loss ever rises."""
+"""Proves that a linear model has no minimum, by a direction of unpenalised columns along which no loss ever rises."""
 
 from __future__ import annotations
 
@@ -13,75 +13,76 @@ if TYPE_CHECKING:
     from minmin.problems.linear.evaluation import LinearEvaluation
     from minmin.problems.linear.model import LinearModel
 
-_AGREEMENT = 1e3
-"""A change of a margin of at most so many times eps times its terms is none, and a column that moves margins by so
-small a part of what another one does has no part in a direction. Products were off by at most 14 such units (dense) and
-43 (sparse) for 3000 columns. 1 to 10¹⁰ give the same verdict on 45 problems, 30 of them without a minimum."""
+_TOLERANCE = 1e3
+"""A change of a margin of at most this times eps times its terms counts as zero. Likewise a column is removed from a
+direction if it changes margins by at most this times eps times what another column does. Products were off by at most
+14 eps times their terms (dense) and 43 (sparse) for 3000 columns. 1 to 10¹⁰ give the same result on 45 problems, 30 of
+them without a minimum."""
 
 
 def is_unbounded_along(evaluation: LinearEvaluation, step: tuple[Direction, Array] | None, *, in_y_alone: bool) -> bool:
-    """Whether the unpenalised part of a step, or of one of its blocks, has no sample against it.
+    """Whether no loss ever rises along the unpenalised coefficients of a step, or of one of its blocks.
 
-    The step is the way from zero to the evaluation where none is given.
+    By default the step is that from zero to the evaluation.
     """
     m = evaluation.model
-    in_x_part, in_y_part = m.x_part, m.y_part
-    if in_y_part.penalty.covers_all and (in_x_part.penalty.covers_all or in_y_alone):
+    x_block, y_block = m.x_block, m.y_block
+    if y_block.penalty.covers_all and (x_block.penalty.covers_all or in_y_alone):
         return False
     if step is None:
         in_x = evaluation.slice.margins
         in_y, dx, dy = evaluation.margins - in_x, evaluation.x, evaluation.y
     else:
         direction, dy = step
-        in_x, in_y, dx = direction.images[0], in_y_part.image(dy), direction.dx
-    ways = []
-    if not (in_x_part.penalty.covers_all or in_y_alone):
-        free = in_x_part.penalty.free_part(dx)
-        ways.append((in_x if in_x_part.penalty.most == 0.0 else in_x_part.image(free), free, 0.0 * dy))
-    if not in_y_part.penalty.covers_all:
-        free = in_y_part.penalty.free_part(dy)
-        ways.append((in_y if in_y_part.penalty.most == 0.0 else in_y_part.image(free), 0.0 * dx, free))
-    if len(ways) == 2:
-        (in_x, dx, _), (in_y, _, dy) = ways
-        ways.append((in_x + in_y, dx, dy))
-    return any(_may_recede(m, *way) and _recedes(m, *way[1:]) for way in ways)
+        in_x, in_y, dx = direction.images[0], y_block.image(dy), direction.dx
+    directions = []
+    if not (x_block.penalty.covers_all or in_y_alone):
+        v = x_block.penalty.keep_unpenalised(dx)
+        directions.append((in_x if x_block.penalty.most == 0.0 else x_block.image(v), v, 0.0 * dy))
+    if not y_block.penalty.covers_all:
+        v = y_block.penalty.keep_unpenalised(dy)
+        directions.append((in_y if y_block.penalty.most == 0.0 else y_block.image(v), 0.0 * dx, v))
+    if len(directions) == 2:
+        (in_x, dx, _), (in_y, _, dy) = directions
+        directions.append((in_x + in_y, dx, dy))
+    return any(_may_never_rise(m, *d) and _never_rises(m, *d[1:]) for d in directions)
 
 
-def _may_recede(m: LinearModel, image: Array, dx: Array, dy: Array) -> bool:
-    """Whether no sample is against a change of all margins, as far as norms can tell without a product."""
-    in_x, in_y = m.x_part.row_norms_squared(), m.y_part.row_norms_squared()
-    slack = (_AGREEMENT * array_eps(dx)) * (norm(dx) * in_x**0.5 + norm(dy) * in_y**0.5)
-    return not m.loss.rises(_where_weights_count(m, image), m.target, _like_margins(slack, image))
+def _may_never_rise(m: LinearModel, image: Array, dx: Array, dy: Array) -> bool:
+    """A cheap test, without a product: False if some loss certainly rises along a change of the margins."""
+    in_x, in_y = m.x_block.row_norms_squared(), m.y_block.row_norms_squared()
+    slack = (_TOLERANCE * array_eps(dx)) * (norm(dx) * in_x**0.5 + norm(dy) * in_y**0.5)
+    return not m.loss.rises(_ignore_weightless(m, image), m.target, _like_margins(slack, image))
 
 
-def _recedes(m: LinearModel, dx: Array, dy: Array) -> bool:
-    """Whether no sample's loss ever rises along (dx, dy), and some sample's falls, whatever the columns' units are.
+def _never_rises(m: LinearModel, dx: Array, dy: Array) -> bool:
+    """Whether no loss ever rises along (dx, dy), and some loss falls, whatever the units of the columns.
 
-    What rounding has left of columns without a part in it is taken out first; then the only rounding is that of
-    one product, which every row's own terms bound. Three products with each design, all counted.
+    Entries that are only rounding errors are set to zero first. Then the only rounding error is that of one product,
+    which the terms of each row bound. It takes three products with each design, all counted.
     """
-    parts = ((m.x_part, dx), (m.y_part, dy))
-    moves = [part.column_sizes(m.weights) * abs(v) for part, v in parts]
+    blocks = ((m.x_block, dx), (m.y_block, dy))
+    moves = [block.column_sizes(m.weights) * abs(v) for block, v in blocks]
     most = max(largest(move) for move in moves)
     if not 0.0 < most < math.inf:
         return False
-    agreement = _AGREEMENT * array_eps(dx)
+    tolerance = _TOLERANCE * array_eps(dx)
     x, y = (
-        namespace_of(v).where(move > agreement * most, v / most, 0.0 * v)
-        for (_, v), move in zip(parts, moves, strict=True)
+        namespace_of(v).where(move > tolerance * most, v / most, 0.0 * v)
+        for (_, v), move in zip(blocks, moves, strict=True)
     )
-    terms: Any = m.x_part.row_squares(x) + m.y_part.row_squares(y)
-    change = _where_weights_count(m, m.x_part.image(x) + m.y_part.image(y))
-    slack = agreement * terms**0.5
+    terms: Any = m.x_block.row_squares(x) + m.y_block.row_squares(y)
+    change = _ignore_weightless(m, m.x_block.image(x) + m.y_block.image(y))
+    slack = tolerance * terms**0.5
     return not m.loss.rises(change, m.target, slack) and m.loss.falls(change, m.target, slack)
 
 
-def _where_weights_count(m: LinearModel, change: Array) -> Array:
-    """A change of all margins with zeros for samples of no weight."""
-    counting = namespace_of(change).astype(m.weights > 0, change.dtype)
-    return _like_margins(counting, change) * change
+def _ignore_weightless(m: LinearModel, change: Array) -> Array:
+    """A change of all margins, with zeros for samples of weight zero."""
+    has_weight = namespace_of(change).astype(m.weights > 0, change.dtype)
+    return _like_margins(has_weight, change) * change
 
 
 def _like_margins(rows: Array, margins: Array) -> Array:
-    """Numbers of every row, in a shape that goes with margins."""
+    """One number per row, broadcast to the shape of the margins."""
     return rows if margins.ndim == 1 else namespace_of(rows).broadcast_to(rows[:, None], margins.shape)

@@ -1,4 +1,4 @@
-"""What Flower loads; the code is in the installed package."""
+"""The module that Flower loads; its code is in the installed package."""
 
 from minmin.federated.flower.relay import client_app, server_app
 

@@ -1,0 +1,31 @@
+"""What to say of an unknown keyword of run()."""
+
+from __future__ import annotations
+
+from minmin.methods.keywords import HINTS, ITERATIONS, Keywords
+
+OF_RUN = Keywords(
+    (
+        "engine",
+        "x0",
+        "tol",
+        "rounds",
+        "max_seconds",
+        "timeout",
+        "retries",
+        "values",
+        "callback",
+        "progress",
+        "checkpoint",
+        "evaluate_every",
+    ),
+    (
+        (f"{ITERATIONS} max_rounds n_rounds max_grad_x max_grad_y", "the budgets are rounds and max_seconds"),
+        ("max_time time_limit", "the budget of time is max_seconds, and timeout is for one answer of a client"),
+        ("y0 x_0 start init", "the start is x0; clients have their own y0: minmin.federated.Client(problem, y0=...)"),
+        ("seed random_state random_seed rng", "only 'proxskip' draws random numbers; its option is seed"),
+        ("target_value", "a run stops at tol, rounds or max_seconds; a callback that returns True stops it, too"),
+        ("options", "give every option as a keyword of its own: run(clients, 'bam', inner='nag')"),
+        *HINTS,
+    ),
+)

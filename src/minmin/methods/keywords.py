@@ -1,0 +1,78 @@
+"""What to say of an unknown keyword: many are other packages' names for something that minmin has, or has not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from minmin.errors import near_names
+
+
+class Keywords(NamedTuple):
+    """What a function takes beside the options of a method.
+
+    Attributes
+    ----------
+    names : tuple of str
+    hints : tuple of pairs of str
+        Unknown names, and what to do instead. Case and underscores of a name do not matter; the first pair counts.
+    """
+
+    names: tuple[str, ...]
+    hints: tuple[tuple[str, str], ...]
+
+    def find_hint(self, option: str) -> str | None:
+        """What to do instead of giving this option."""
+        plain = _simplify(option)
+        return next((hint for names, hint in self.hints if plain in map(_simplify, names.split())), None)
+
+    def explain(self, option: str, known: list[str]) -> str:
+        """What to do instead of giving this option to a method that has the ``known`` ones."""
+        return self.find_hint(option) or near_names(option, [*known, *self.names])
+
+
+def _simplify(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+ITERATIONS = "maxiter max_iterations n_iter iterations max_steps n_steps epochs maxfun maxfev"
+
+HINTS = (
+    (ITERATIONS, "the budgets are max_grad_x, max_grad_y and max_seconds"),
+    ("max_time time_limit timeout", "the budget of time is max_seconds"),
+    (
+        "gtol ftol xtol rtol atol eps epsilon tolerance",
+        "the one tolerance is tol, which bounds f(x, y) - f* in units of f",
+    ),
+    ("bounds constraints", "constraints are not supported; a smooth penalty in f may do instead"),
+    ("fun func f objective", "f belongs to the problem: minmin.problems.Function(value, grad_x, grad_y, ...)"),
+    (
+        "jac grad gradient grad_x grad_y",
+        "gradients belong to the problem: minmin.problems.Function(value, grad_x=..., grad_y=..., ...)",
+    ),
+    (
+        "hess hessp hessian",
+        "second derivatives belong to the problem: Quadratic, GLM and Softmax have them, Function needs none",
+    ),
+    ("args", "the problem's functions are called with (x, y) alone; functools.partial can fix other arguments"),
+    ("options", "give every option as a keyword of its own: minimize(problem, method='bam', inner='nag')"),
+    ("disp verbose", "progress=True shows a line while running, print(r) how the run ended"),
+    ("random_state random_seed rng", "the seed of random numbers is seed"),
+    ("x_0 y_0 start init", "the start is x0 and y0"),
+    ("solver algorithm", "a method is given as method='bam'"),
+)
+"""Names that users bring from other packages; several in one string where the answer is the same."""
+
+OF_MINIMIZE = Keywords(
+    (
+        "tol",
+        "target_value",
+        "max_grad_x",
+        "max_grad_y",
+        "max_seconds",
+        "callback",
+        "progress",
+        "seed",
+        "checkpoint",
+    ),
+    HINTS,
+)

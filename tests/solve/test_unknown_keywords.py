@@ -1,0 +1,104 @@
+"""Keywords that minmin does not have, and those that it has: the error and help() say what to give."""
+
+import inspect
+import json
+import re
+from dataclasses import fields
+
+import pytest
+
+import minmin
+from minmin import federated
+from minmin.federated.keywords import OF_RUN
+from minmin.methods.keywords import OF_MINIMIZE
+from minmin.problems import Quadratic
+from reference import as_function
+
+PROBLEM = Quadratic.random(d_x=4, d_y=3)
+INSTEAD = {
+    "maxiter": "max_grad_x, max_grad_y and max_seconds",
+    "max_iter": "max_grad_x, max_grad_y and max_seconds",
+    "n_iter": "max_grad_x, max_grad_y and max_seconds",
+    "gtol": "tolerance is tol",
+    "ftol": "tolerance is tol",
+    "xtol": "tolerance is tol",
+    "rtol": "tolerance is tol",
+    "atol": "tolerance is tol",
+    "eps": "tolerance is tol",
+    "bounds": "constraints are not supported",
+    "constraints": "constraints are not supported",
+    "fun": "belongs to the problem: minmin.problems.Function",
+    "jac": "belong to the problem: minmin.problems.Function",
+    "hess": "belong to the problem",
+    "args": "functools.partial",
+    "options": "a keyword of its own",
+    "disp": "progress=True",
+    "verbose": "progress=True",
+    "random_state": "is seed",
+    "max_time": "max_seconds",
+    "time_limit": "max_seconds",
+    "x_0": "the start is x0",
+    "solver": "method=",
+}
+INSTEAD_IN_A_FEDERATION = INSTEAD | {
+    "maxiter": "rounds and max_seconds",
+    "max_iter": "rounds and max_seconds",
+    "n_iter": "rounds and max_seconds",
+    "max_grad_x": "rounds and max_seconds",
+    "y0": "minmin.federated.Client",
+    "random_state": "only 'proxskip' draws",
+    "target_value": "callback",
+}
+
+
+@pytest.mark.parametrize("option", INSTEAD)
+@pytest.mark.parametrize("method", ["auto", "bam", minmin.methods.Bam()], ids=str)
+def test_names_of_other_packages_are_met_with_ours(method, option):
+    with pytest.raises(minmin.InputError, match=rf"no option '{option}': .*{INSTEAD[option]}"):
+        minmin.minimize(PROBLEM, method=method, **{option: 3})
+
+
+@pytest.mark.parametrize("option", INSTEAD_IN_A_FEDERATION)
+@pytest.mark.parametrize("method", ["reduced-lbfgs", "fedavg", minmin.methods.Bam()], ids=str)
+def test_a_federation_has_names_of_its_own(method, option):
+    with pytest.raises(minmin.InputError, match=rf"no option '{option}': .*{INSTEAD_IN_A_FEDERATION[option]}"):
+        federated.run([federated.Client(PROBLEM)], method, **{option: 3})
+
+
+def test_an_option_of_a_method_object_is_set_in_the_object():
+    with pytest.raises(minmin.InputError, match=r"'inner' is an option of a method given by name; set it in Bam"):
+        minmin.minimize(PROBLEM, method=minmin.methods.Bam(), inner="nag")
+
+
+@pytest.mark.parametrize(("function", "keywords"), [(minmin.minimize, OF_MINIMIZE), (federated.run, OF_RUN)])
+def test_all_keywords_of_a_function_are_suggested(function, keywords):
+    parameters = inspect.signature(function).parameters.values()
+    assert set(keywords.names) == {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def test_help_of_minimize_names_every_keyword():
+    for name in inspect.signature(minmin.minimize).parameters:
+        assert re.search(rf"^ {{4}}(\w+, )*\**{name}\b", minmin.minimize.__doc__, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("method", [name for name in minmin.methods.names() if name != "auto"])
+def test_help_of_minimize_names_every_option_with_its_default(method):
+    kind = type(minmin.methods.build(method, PROBLEM, {}, None)[0])
+    for field in fields(kind):
+        if field.name != "seed":  # a keyword of minimize() itself
+            default = json.dumps(field.default) if isinstance(field.default, str) else repr(field.default)
+            assert f"``{field.name}={default}``" in minmin.minimize.__doc__
+    assert f'"{method}"' in minmin.minimize.__doc__
+
+
+@pytest.mark.parametrize("kind", [minmin.methods.Bam, minmin.methods.ReducedLbfgs])
+def test_the_help_of_a_method_names_the_default_inner_solver(kind):
+    assert f'default "{kind().inner}"' in kind.__doc__
+
+
+def test_without_constants_a_bound_is_an_estimate_as_help_says():
+    f = as_function(PROBLEM)
+    r = minmin.minimize(minmin.problems.Function(f.value, f.grad_x, f.grad_y, d_x=4, d_y=3))
+    assert r.success
+    assert not r.certified
+    assert r.bound.basis == "estimate"
