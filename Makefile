@@ -4,14 +4,20 @@ BIN := .venv/bin
 COMMAND := .venv/.command
 READY := .venv/.ready
 PEERS := .venv/.peers
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test lint bench clean
+.PHONY: run test quick lint bench clean
 
 run: $(COMMAND)  ## the paper's experiments; then open report/index.html
 	$(BIN)/minmin reproduce
 
 test: $(READY) lint  ## lint, types, layers, and the tests
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(PYTEST)
+
+quick: $(READY)  ## ruff and the fast tests, in less than a minute; for work in between
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(PYTEST) -q -m "not slow and not flower and not browser" --hypothesis-profile=quick --durations=5 --durations-min=2
 
 lint: $(READY)
 	$(BIN)/ruff check .

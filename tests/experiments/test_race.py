@@ -22,6 +22,7 @@ def test_levels_fall_tenfold_in_ten_steps_to_the_tolerance():
     assert 1e-4 in levels(1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [key for key in CENTRAL if key != "joint-lbfgs"])
 @pytest.mark.parametrize("setting", ["coupled/500", "paper/0.002"])
 def test_every_level_is_what_a_run_with_that_target_counts(method, setting):
