@@ -1,16 +1,23 @@
 # Both commands need only Python 3.11+, make and git; they work in .venv/, which they create.
 PYTHON ?= python3
 BIN := .venv/bin
+COMMAND := .venv/.command
 READY := .venv/.ready
 PEERS := .venv/.peers
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test lint bench clean
+.PHONY: run test quick lint bench clean
 
-run: $(READY)  ## the paper's experiments; then open report/index.html
+run: $(COMMAND)  ## the paper's experiments; then open report/index.html
 	$(BIN)/minmin reproduce
 
 test: $(READY) lint  ## lint, types, layers, and the tests
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(PYTEST)
+
+quick: $(READY)  ## ruff and the fast tests, in less than a minute; for work in between
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(PYTEST) -q -m "not slow and not flower and not browser" --hypothesis-profile=quick --durations=5 --durations-min=2
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -22,20 +29,28 @@ bench: $(PEERS)  ## ratios of time, measured in one run
 	$(BIN)/python benchmarks/glm.py
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/inner_step.py
 	$(BIN)/python benchmarks/checkpoint_cost.py
 	$(BIN)/python benchmarks/federated_overhead.py
 	$(BIN)/python benchmarks/estimator_overhead.py
 	$(BIN)/python benchmarks/penalty_path.py
 
-$(READY): pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $(READY)
+$(COMMAND): pyproject.toml
+	@echo "Installing minmin and what its command needs in .venv/ (about 650 MB)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[cli]'
+	@touch $(COMMAND)
+
+$(READY): $(COMMAND)
+	@echo "Installing the tools for development in .venv/ (another 1 GB)"
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
 
 $(PEERS): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
-	touch $(PEERS)
+	@echo "Installing the solvers to compare with in .venv/"
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev,bench]'
+	@touch $(PEERS)
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

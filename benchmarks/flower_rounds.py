@@ -12,6 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,15 +60,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runtime", choices=["local", "simulation", "deployment"])
     parser.add_argument("--clients", type=int, default=20)
+    parser.add_argument("--a9a", type=Path, help="that file; without it, rows like its own are generated")
     arguments = parser.parse_args()
     print_machine("flwr", "ray")
-    problem = clients_of_a9a(0, arguments.clients)
+    problem = clients_of_a9a(0, arguments.clients, arguments.a9a)
     assert isinstance(problem, minmin.Sum)
     lowest = minmin.minimize(problem, tol=1e-11).fun
     first = problem.fix(np.zeros(problem.d_x)).at(make_start(problem)[1]).value
     target = lowest + GAP * (first - lowest)
     watch, same = run(build_clients(problem), target, 100)
-    where = f"{data_name()}, {arguments.clients} clients, {os.cpu_count()} cores"
+    where = f"{data_name(arguments.a9a)}, {arguments.clients} clients, {os.cpu_count()} cores"
     print(f"{where}; in one process {watch.rounds} rounds", flush=True)
     if arguments.runtime == "local":
         for steps in (1, 5):

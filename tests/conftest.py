@@ -1,16 +1,38 @@
-"""Settings for every test, and the list of hard cases at the end of a run."""
+"""Settings for every test, which worker runs it, and the list of hard cases at the end of a run."""
 
+import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before NumPy is loaded; workers that share the cores must not each take all
 TESTS = Path(__file__).parent
 BENCHMARKS = TESTS.parent / "benchmarks"
 sys.path[:0] = [str(TESTS), str(BENCHMARKS), str(BENCHMARKS / "two_block_glm")]
 
 settings.register_profile("minmin", deadline=None, derandomize=True, max_examples=50, print_blob=False)
+settings.register_profile("quick", settings.get_profile("minmin"), max_examples=10)
 settings.load_profile("minmin")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Groups of our own: some pairs of pytest and pytest-xdist silently ignore the mark ``xdist_group``."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from schedule import Files
+
+    return Files(config, log)
+
+
+def pytest_collection_modifyitems(config, items):
+    if hasattr(config, "workerinput"):
+        from schedule import sort
+
+        sort(items)
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -20,7 +42,7 @@ def pytest_terminal_summary(terminalreporter):
         for name, value in report.user_properties
         if name == "hard input"
     )
-    if cases:
+    if cases and terminalreporter.config.get_verbosity() >= 0:
         terminalreporter.section(f"{len(cases)} cases of hard input, and how each ended")
         for line in cases:
             terminalreporter.write_line(line)

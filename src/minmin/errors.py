@@ -83,3 +83,8 @@ def near_names(name: object, known: Iterable[str]) -> str:
     hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
     listed = choices if len(choices) <= 20 else [*choices[:20], f"and {len(choices) - 20} more"]
     return f"{hint}Known: {', '.join(listed) if listed else 'none'}."
+
+
+def needs_extra(what: str, package: str, extra: str) -> str:
+    """An error message that says how to install a missing package. Double quotes work in every shell."""
+    return f'{what} needs {package}; in the clone of minmin: pip install ".[{extra}]"'

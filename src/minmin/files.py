@@ -1,11 +1,13 @@
-"""Writes files completely or not at all."""
+"""Writes files completely or not at all, and locks files between processes."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,11 +37,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             with contextlib.suppress(OSError):
                 draft.unlink()
             raise
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        _sync_folder(path.parent)
 
 
 def is_draft(path: Path) -> bool:
@@ -51,6 +49,49 @@ def append(path: Path, data: bytes) -> None:
     """Append to a file."""
     with _naming(path), path.open("ab") as file:
         file.write(data)
+
+
+@contextlib.contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Wait until no other process has locked this file, then lock it. The file is created if it is missing."""
+    with path.open("ab") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            while True:
+                try:
+                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                    break
+                except OSError as error:
+                    if error.errno != errno.EDEADLOCK:  # EDEADLOCK: no success within ten seconds
+                        raise
+            try:
+                yield
+            finally:
+                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)  # closing the file unlocks it
+            yield
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a renamed file survive a power failure, if the system can.
+
+    Windows cannot open a folder, and Linux needs permission to read it. Some file systems sync files only.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

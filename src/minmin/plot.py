@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minmin.errors import UnsupportedError
+from minmin.errors import UnsupportedError, needs_extra
 
 if TYPE_CHECKING:
     from minmin.result import Result
@@ -19,7 +19,7 @@ def plot_result(result: Result) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise UnsupportedError("r.plot() needs matplotlib: pip install 'minmin[plot]'") from error
+        raise UnsupportedError(needs_extra("r.plot()", "matplotlib", "plot")) from error
     history = result.history
     figure = Figure(figsize=(9.5, 3.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)

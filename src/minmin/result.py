@@ -10,7 +10,7 @@ import numpy as np
 
 from minmin.core.bound import Bound
 from minmin.core.vectors import Vector
-from minmin.errors import UnsupportedError
+from minmin.errors import UnsupportedError, needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -107,7 +107,7 @@ class History:
         try:
             import pandas
         except ImportError as error:
-            raise UnsupportedError("to_pandas() needs pandas: pip install 'minmin[pandas]'") from error
+            raise UnsupportedError(needs_extra("to_pandas()", "pandas", "pandas")) from error
         flat: dict[str, np.ndarray[Any, Any]] = {}
         for column in self.columns:
             values = self[column]
@@ -145,10 +145,20 @@ class Result:
     seconds : float
         Time of the run, without the time for values of the history.
     calls : dict
-        How often each quantity was computed: "grad_x", "grad_y", "value" (by the method), "hess_yy", "hess_product".
-        For a GLM also "passes", the products with X or Xᵀ (or X∘X, for a diagonal), and "passes_y", those with Y or Yᵀ.
-        "row_norms", "row_norms_y" and "row_norms_over_penalty" count products that bounds need once per run; their
-        passes are counted too. "monitor" counts the values computed only for history, target, callback and progress.
+        What the run computed, by kind; a kind that never occurred may be missing.
+
+        - "grad_x", "grad_y", "value": gradients and values for the method. In a :class:`minmin.Sum` every term's ∇ᵧ
+          counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round.
+        - "hess_yy", "hess_xx": y-Hessians, and x-Hessians where the blocks are exchanged. "hess_product": products
+          with the whole Hessian.
+        - "passes", "passes_y": for linear models, products of X or Xᵀ (or X∘X, for a diagonal) with a vector, and of Y
+          or Yᵀ, but for those in Hessians.
+        - Of these passes, some are for what is computed once and then reused: "constants_passes" and
+          "constants_passes_y" for the constants, where a Gram matrix takes one per column; "row_norms", "row_norms_y",
+          "row_norms_over_penalty" and "row_norms_over_penalty_y" for bounds. Every run that needs them counts them
+          once, also where an earlier run on the same problem has computed them, and not again when it is resumed. In a
+          federation what clients compute before the first round is not counted.
+        - "monitor": values computed for the history, target, callback and progress alone.
     history : History
     """
 

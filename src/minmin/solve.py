@@ -50,7 +50,8 @@ def minimize(
         :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`, or your own :class:`minmin.Method`.
     tol : float
         Stop as ``converged`` when the bound on f(x, y) - f* is at most tol. It is absolute, in units of f; 0 switches
-        it off.
+        it off. If the problem's constants are unknown and its data prove no bound, the bound is an estimate from the
+        curvature that the run has seen, and ``r.certified`` is False.
     target_value : float, optional
         Stop as ``converged`` when f(x, y) is at or below it.
     max_grad_x, max_grad_y : int, optional
@@ -69,9 +70,39 @@ def minimize(
         A file that is written during the run and at its end, and kept. A later run with the same problem, method and
         start resumes from it. That run may have other stopping criteria; its budgets include what was spent before.
     **options
-        Parameters of the method: ``inner`` and ``outer`` for "reduced-lbfgs" and "bam", ``rescale`` for "nag",
-        ``rescale`` and ``certify_every`` for "acdm" and "lincoupling"; ``cost_ratio``, the cost of ∇ₓf in units of ∇ᵧf,
-        for "auto".
+        Options of a method that is given by name, with their defaults.
+
+        "auto":
+
+        - ``cost_ratio=1.0``: the cost of ∇ₓf in units of ∇ᵧf. Below 1, y is the outer block.
+        - Any option of "reduced-lbfgs", which it then takes.
+
+        "reduced-newton":
+
+        - ``first_y_steps=3``: the most Newton steps in y alone before the first one in x.
+        - ``loosest=0.2``: the largest relative residual at which conjugate gradients may stop.
+        - ``forcing_power=0.5``: how fast that residual falls with the gradient, from 0 to 1.
+        - ``most_cg_steps=1000``: the most steps of conjugate gradients in one Newton step.
+
+        "reduced-lbfgs":
+
+        - ``inner="auto"``: the solver in y, also "lbfgs", "newton" or "nag". "auto" is "newton" for a
+          :class:`minmin.Sum` or a federation whose terms have y-Hessians, else "lbfgs".
+        - ``outer="x"``: the block whose gradient is expensive, also "y".
+        - ``inner_tolerance_ratio=None``: how inexactly y is solved, as a fraction of the gain of the next step in x.
+          None is 0.001 for a Sum or a federation, else 0.05.
+        - ``stateless=False``: whether y starts from zero at every x.
+
+        "bam":
+
+        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg".
+        - ``outer="x"``: the block that is moved once per iteration, also "y" or "auto".
+
+        "nag", "acdm", "lincoupling":
+
+        - ``rescale=False``: whether to rescale y, so that both blocks have the same strong convexity.
+        - ``certify_every=None``: not for "nag"; the number of iterations between two bounds, 0 for none. None is the
+          number within which the gap falls by a factor e in theory.
 
     Returns
     -------

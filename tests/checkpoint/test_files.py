@@ -5,6 +5,7 @@ import io
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import minmin
+from minmin.files import write_atomically
 from minmin.loop import checkpoint as module
 from minmin.loop import codec
 from minmin.problems import Quadratic
@@ -143,6 +145,42 @@ def test_a_full_disk_costs_neither_the_old_file_nor_the_answer(tmp_path, monkeyp
     assert [p.name for p in tmp_path.iterdir()] == ["c"]
 
 
+def test_a_new_file_is_durable_in_its_folder_too(tmp_path, monkeypatch):
+    synced, sync = [], os.fsync
+
+    def note(descriptor):
+        synced.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    write_atomically(tmp_path / "c", b"content")
+    assert synced == ["file", "folder"]
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.ENOTSUP])
+def test_file_systems_that_sync_no_folders(tmp_path, monkeypatch, error):
+    fail_to_sync_folders(monkeypatch, error)
+    write_atomically(tmp_path / "c", b"content")
+    assert (tmp_path / "c").read_bytes() == b"content"
+
+
+def test_a_disk_that_fails_to_sync_a_folder_is_told(tmp_path, monkeypatch):
+    fail_to_sync_folders(monkeypatch, errno.EIO)
+    with pytest.raises(OSError, match=f"{os.strerror(errno.EIO)}.*{tmp_path / 'c'}"):
+        write_atomically(tmp_path / "c", b"content")
+
+
+def fail_to_sync_folders(monkeypatch, error):
+    sync = os.fsync
+
+    def fail(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(error, os.strerror(error))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+
 def test_reading_runs_no_code(tmp_path, monkeypatch):
     import pickle
 
@@ -209,9 +247,10 @@ CHILD = textwrap.dedent("""
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["bam", "acdm"])
-def test_killed_at_ten_random_moments(method, tmp_path):
-    """SIGKILL, ten times a method; what is left goes on, and the end is that of an undisturbed run."""
+def test_killed_at_random_moments(method, tmp_path):
+    """SIGKILL, five times a method; what is left goes on, and the end is that of an undisturbed run."""
     rng = np.random.default_rng(0)
 
     def start(name):
@@ -223,13 +262,13 @@ def test_killed_at_ten_random_moments(method, tmp_path):
 
     undisturbed = start("whole")
     kills = 0
-    for _ in range(10):
+    for _ in range(5):
         child = start("cut")
         time.sleep(rng.uniform(0.0, 0.25))
         child.send_signal(signal.SIGKILL)
         kills += child.wait(timeout=60) == -signal.SIGKILL
         child.stdout.close()
-    assert kills == 10
+    assert kills == 5
     for child in (start("cut"), undisturbed):
         assert child.wait(timeout=120) == 0
         child.stdout.close()

@@ -189,6 +189,7 @@ WRONG = [
     (["sovle"], "No such command"),
     (["reproduce", "quadratics"], "quadratics"),
     (["reproduce", "--seeds", "0"], "0"),
+    (["reproduce", "federated", "--a9a", "none.svm", "--out", "{dir}/new"], "File 'none.svm' does not exist"),
     (["reproduce", "--tol", "3", "--out", "{dir}/new"], "relative gap"),
     (["reproduce", "--out", "{full_dir}"], "contains other files than a report"),
 ]
@@ -314,7 +315,7 @@ def test_missing_extra_is_named():
     program = "import sys; sys.modules['click'] = None; from minmin.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert "pip install 'minmin[cli]'" in done.stderr
+    assert 'needs click; in the clone of minmin: pip install ".[cli]"' in done.stderr
 
 
 def test_real_data_in_seconds_with_a_certificate(call):

@@ -369,7 +369,7 @@ def test_what_is_missing_is_named(csv):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert "needs skops" in done.stderr
-    assert "pip install 'minmin[cli]'" in done.stderr
+    assert 'pip install ".[cli]"' in done.stderr
 
 
 def check_one_clear_error(code, err, words):

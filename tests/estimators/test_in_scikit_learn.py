@@ -102,7 +102,7 @@ minmin.estimators
 
 def test_without_scikit_learn_only_the_estimators_are_missing():
     run = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, timeout=120)
-    words = "ImportError: minmin.estimators needs scikit-learn: pip install 'minmin[sklearn]'"
+    words = 'ImportError: minmin.estimators needs scikit-learn; in the clone of minmin: pip install ".[sklearn]"'
     assert run.stderr.splitlines()[-1] == words
 
 

@@ -55,6 +55,23 @@ def test_other_seeds_or_tolerance_want_another_folder(tmp_path):
             Journal(tmp_path, seeds, tol)
 
 
+def test_other_rows_of_the_federated_runs_want_another_folder(tmp_path):
+    rows, others = tmp_path / "a9a", tmp_path / "others"
+    rows.write_text("1 1:1\n")
+    others.write_text("1 2:1\n")
+    given, generated = tmp_path / "given", tmp_path / "generated"
+    Journal(given, 2, 1e-3).ask("federated", rows)
+    Journal(generated, 2, 1e-3).ask("federated")
+    for experiment in ("federated", "quadratic"):
+        for file in (None, others):
+            with pytest.raises(minmin.InputError, match="took a9a; give that same file by --a9a, or give another"):
+                Journal(given, 2, 1e-3).ask(experiment, file)
+        with pytest.raises(minmin.InputError, match="took generated rows; leave --a9a out"):
+            Journal(generated, 2, 1e-3).ask(experiment, rows)
+        Journal(given, 2, 1e-3).ask(experiment, rows)
+        Journal(generated, 2, 1e-3).ask(experiment)
+
+
 def test_numbers_of_other_code_are_not_taken_over(tmp_path, monkeypatch):
     Journal(tmp_path, 2, 1e-3).add(TASK, OUTCOME)
     monkeypatch.setattr(module, "code_digest", lambda: "other")

@@ -9,7 +9,7 @@ import pytest
 
 from minmin.experiments.contestants import CENTRAL
 
-pytestmark = pytest.mark.xdist_group("report")
+pytestmark = pytest.mark.browser
 
 FLAGS = (
     "--headless",

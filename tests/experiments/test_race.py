@@ -1,5 +1,7 @@
 """A race counts what minimize() counts, at every level."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import minmin
 from minmin.experiments.contestants import CENTRAL, CONTESTANTS
 from minmin.experiments.race import Task, levels, race
 from minmin.experiments.runner import tasks
-from minmin.experiments.settings import EXPERIMENTS, a1a_smoothness, select_settings
+from minmin.experiments.settings import EXPERIMENTS, a1a_smoothness, describe_group, select_settings
 
 
 def test_levels_fall_tenfold_in_ten_steps_to_the_tolerance():
@@ -20,6 +22,7 @@ def test_levels_fall_tenfold_in_ten_steps_to_the_tolerance():
     assert 1e-4 in levels(1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [key for key in CENTRAL if key != "joint-lbfgs"])
 @pytest.mark.parametrize("setting", ["coupled/500", "paper/0.002"])
 def test_every_level_is_what_a_run_with_that_target_counts(method, setting):
@@ -76,3 +79,21 @@ def test_only_what_is_random_runs_more_than_once():
     for (setting, method), seeds in counts.items():
         random = setting.startswith(("diagonal", "coupled")) or CONTESTANTS[method].draws
         assert seeds == (list(range(5)) if random else [0])
+
+
+def test_clients_take_the_rows_that_are_given(tmp_path):
+    file = tmp_path / "rows.svm"
+    file.write_text("".join(f"{(-1) ** i} {i % 123 + 1}:1\n" for i in range(200)))
+    given, generated = (select_settings(("federated",), a9a)[0] for a9a in (file, None))
+    assert sum(len(term.target) for term in given.build(0).terms) == 200
+    assert sum(len(term.target) for term in generated.build(0).terms) == 20_000
+    assert describe_group(given).startswith("Data: a9a. ")
+    assert describe_group(generated).startswith("Data: 20000 generated rows like a9a's. ")
+
+
+@pytest.mark.slow
+def test_a9a_itself():
+    file = Path(__file__).parents[3] / "shared" / "data" / "libsvm" / "a9a.gz"
+    if not file.exists():
+        pytest.skip("a9a is not beside the project (../shared/data/libsvm/a9a.gz)")
+    assert race(Task("clients/20", "federated-lbfgs", 0), 1e-3, file).grad_x[-1] <= 10

@@ -6,19 +6,31 @@ import os
 import signal
 import subprocess
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from minmin.experiments.contestants import CENTRAL
+from minmin.cli.app import run as run_command
+from minmin.experiments.contestants import CENTRAL, FEDERATED
 from minmin.experiments.figures import draw_figures
 from minmin.experiments.race import levels
 from minmin.experiments.runner import tasks
 from minmin.experiments.settings import PAPERS
+from minmin.experiments.settings import SETTINGS as PROBLEMS
 
 from .conftest import SETTINGS, command
 
-pytestmark = pytest.mark.xdist_group("report")
+pytestmark = pytest.mark.slow
+PART = "logistic"
+
+
+@pytest.fixture(scope="module")
+def part(tmp_path_factory):
+    """A report on one experiment alone."""
+    folder = tmp_path_factory.mktemp("part") / "report"
+    subprocess.run(command("reproduce", PART, *SETTINGS, "--out", str(folder), "--quiet"), check=True, timeout=300)
+    return folder
 
 
 def results(folder):
@@ -88,19 +100,17 @@ def test_smoothness_is_shown_and_the_command_beside_each_part(report):
         assert f"minmin reproduce {experiment} --seeds 2 --tol 1e-2 --out report" in page
 
 
-def test_a_part_made_alone_has_the_same_numbers(report, tmp_path):
-    made = tmp_path / "logistic"
-    subprocess.run(command("reproduce", "logistic", *SETTINGS, "--out", str(made), "-q"), check=True, timeout=300)
-    whole, part = results(report), results(made)
-    settings = set(part["settings"])
+def test_a_part_made_alone_has_the_same_numbers(report, part):
+    whole, alone = results(report), results(part)
+    settings = set(alone["settings"])
     assert settings == {key for key in whole["settings"] if key.startswith(("paper", "tight"))}
-    assert part["runs"] == [run for run in whole["runs"] if run["setting"] in settings]
-    assert part["table"] == [entry for entry in whole["table"] if entry["setting"] in settings]
+    assert alone["runs"] == [run for run in whole["runs"] if run["setting"] in settings]
+    assert alone["table"] == [entry for entry in whole["table"] if entry["setting"] in settings]
 
 
-def started(folder, runs):
+def started(folder, runs, experiment="all"):
     """The command under way, with so many runs finished, in a process group of its own."""
-    arguments = command("reproduce", *SETTINGS, "--out", str(folder))
+    arguments = command("reproduce", experiment, *SETTINGS, "--out", str(folder))
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
     journal = folder / "runs.jsonl"
     deadline = time.monotonic() + 120
@@ -140,34 +150,41 @@ def test_workers_do_not_outlive_a_command_that_is_ended_from_outside(tmp_path, e
     wait_for_end_of_group(process.pid)
 
 
-def test_interrupted_it_goes_on_to_the_very_same_bytes(report, tmp_path):
+def test_interrupted_it_goes_on_to_the_very_same_bytes(part, tmp_path):
     folder = tmp_path / "report"
-    process, arguments, journal = started(folder, 30)
+    process, arguments, journal = started(folder, 10, PART)
     os.killpg(process.pid, signal.SIGINT)  # what a terminal does on Ctrl-C
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "the same command resumes from them" in errors
     assert "Traceback" not in errors
     finished = journal.read_bytes().count(b"\n")
-    assert 30 < finished < len(tasks(PAPERS, 2))
+    assert 10 < finished < len(tasks((PART,), 2))
     assert not (folder / "results.json").exists()
     again = subprocess.run(arguments, stderr=subprocess.PIPE, text=True, check=True, timeout=300)
     assert int(again.stderr.split(" of ")[0]) >= finished - 5  # its first line says where it resumes
     for name in ("results.json", "results.csv"):
-        assert (folder / name).read_bytes() == (report / name).read_bytes()
+        assert (folder / name).read_bytes() == (part / name).read_bytes()
 
 
-def test_experiments_gather_in_one_folder(tmp_path):
-    for experiment, expected in (("scaling", ["scaling"]), ("logistic", ["logistic", "scaling"])):
-        arguments = command("reproduce", experiment, "--seeds", "1", "--tol", "0.1", "--out", str(tmp_path / "r"), "-q")
-        subprocess.run(arguments, check=True, timeout=300)
-        assert results(tmp_path / "r")["experiments"] == expected
+def reproduce_federated(folder, monkeypatch):
+    """With the longest of the local steps that are tuned; the shorter ones take most of the time."""
+    methods = tuple(key for key in FEDERATED if not key.endswith(("-0.5", "-1")))
+    for key, setting in PROBLEMS.items():
+        if setting.experiment == "federated":
+            monkeypatch.setitem(PROBLEMS, key, replace(setting, methods=methods))
+    return reproduce_here("federated", folder)
 
 
-def test_federated_methods_in_rounds_and_bytes(tmp_path):
-    arguments = command("reproduce", "federated", "--seeds", "1", "--tol", "0.05", "--out", str(tmp_path / "r"), "-q")
-    subprocess.run(arguments, check=True, timeout=400)
-    content = results(tmp_path / "r")
+def reproduce_here(experiment, folder):
+    arguments = ["reproduce", experiment, "--seeds", "1", "--tol", "0.05", "--out", str(folder), "--quiet"]
+    assert run_command(arguments) == 0
+    return results(folder)
+
+
+def test_federated_methods_in_rounds_and_bytes_and_experiments_gather_in_one_folder(tmp_path, monkeypatch):
+    content = reproduce_federated(tmp_path / "r", monkeypatch)
+    assert content["experiments"] == ["federated"]
     assert set(content["settings"]) == {"clients/20", "clients/100", "squares/8"}
     assert (tmp_path / "r" / "figure-5-federated.png").stat().st_size > 5000
     ends = {
@@ -180,6 +197,9 @@ def test_federated_methods_in_rounds_and_bytes(tmp_path):
         assert rounds <= 10
         clients, size = int(setting.split("/")[1]), 8 * 100
         assert 2 * clients * size * rounds <= 1000 * kilobytes <= 2 * clients * (size + 1000) * (rounds + 2)
+    both = reproduce_here("scaling", tmp_path / "r")
+    assert both["experiments"] == ["federated", "scaling"]
+    assert [run for run in both["runs"] if run["setting"] in content["settings"]] == content["runs"]
 
 
 def test_no_panel_is_empty(report):

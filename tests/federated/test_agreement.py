@@ -66,6 +66,7 @@ def test_random_federations_in_one_process(seed, variant, single):
     agree(problems, rng.uniform(0.1, 5.0, len(sizes)), method, options, x0=x0, y0=y0, tol=1e-2 if single else 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "options"), [("bam", {}), ("reduced-lbfgs", {"inner_tolerance_ratio": 1e-3})])
 def test_a_process_a_client(method, options):
     central, ours = agree(three_problems(), WEIGHTS, method, options, engine="processes", budget=200)
@@ -73,6 +74,7 @@ def test_a_process_a_client(method, options):
     assert ours.y is None
 
 
+@pytest.mark.slow
 def test_a_process_a_client_in_single_precision_without_state():
     rng = np.random.default_rng(1)
     problems = [glm(rng, 5, 2, "float32"), quadratic(rng, 5, 3, "float32")]
@@ -121,6 +123,7 @@ def test_the_final_value_is_known_without_values_on_the_way():
     assert np.isnan(quiet.history.value).all()
 
 
+@pytest.mark.slow
 def test_clients_serve_several_runs_with_any_engine():
     clients = three_clients()
     first = federated.run(clients, engine="processes")

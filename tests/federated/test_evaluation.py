@@ -26,6 +26,7 @@ def clients_with(metrics, count=3, seed=0):
     return [federated.Client(glm(rng, 4, 3), weight=i + 1, name=f"ward {i}", metrics=metrics) for i in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "processes"])
 def test_metrics_are_taken_at_the_answer_and_the_clients_own_y(engine):
     clients = clients_with({"first": of_x, "size": of_y})

@@ -15,8 +15,6 @@ from minmin import federated
 from minmin.federated import Client, ClientError, FolderStore, ProcessEngine
 from minmin.problems import Function, Quadratic
 
-pytestmark = pytest.mark.xdist_group("faults")
-
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
@@ -55,10 +53,19 @@ def assert_nothing_changed(result, clients, whole):
         assert np.array_equal(client.y, holder.y)
 
 
-OF_PROCESSES = ["dies_before", "dies_after", "sleeps_before", "sleeps_after", "garbage"]
-OF_BOTH = ["raises", "sends_nan", "sends_a_wrong_shape", "sends_an_old_round"]
-OF_ANSWERS = ["sends_no_slope", "sends_a_wrong_dtype", "sends_another_memory", "sends_a_description"]
-FAULTS = [(fault, "processes") for fault in OF_PROCESSES + OF_BOTH] + [(f, "local") for f in OF_BOTH + OF_ANSWERS]
+OF_PROCESSES = ["dies_before", "dies_after", "sleeps_before", "sleeps_after", "garbage", "raises"]
+OF_ANSWERS = [
+    "raises",
+    "sends_nan",
+    "sends_a_wrong_shape",
+    "sends_an_old_round",
+    "sends_no_slope",
+    "sends_a_wrong_dtype",
+    "sends_another_memory",
+    "sends_a_description",
+]
+FAULTS = [pytest.param(fault, "processes", marks=pytest.mark.slow) for fault in OF_PROCESSES]
+FAULTS += [(fault, "local") for fault in OF_ANSWERS]
 
 
 @pytest.mark.parametrize(("fault", "engine"), FAULTS)
@@ -83,7 +90,9 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("fault", WORDS)
+@pytest.mark.parametrize(
+    "fault", [pytest.param(f, marks=pytest.mark.slow if WORDS[f][0] == "processes" else ()) for f in WORDS]
+)
 def test_a_fault_that_stays_ends_the_run(fault, tmp_path):
     engine, words = WORDS[fault]
     clients = disturbed(fault, tmp_path, rounds=(3,), always=True)
@@ -165,18 +174,20 @@ class Killing(ProcessEngine):
         return replies
 
 
-def test_twenty_kills_of_random_clients_change_nothing(undisturbed):
+@pytest.mark.slow
+def test_ten_kills_of_random_clients_change_nothing(undisturbed):
     clients = three_clients()
-    engine = Killing(clients, 20)
+    engine = Killing(clients, 10)
     try:
         result = federated.run(clients, "bam", engine=engine, retries=10)
     finally:
         engine.close()
-    assert len(set(engine.killed)) == 20
-    assert sum(engine.started.values()) >= 3 + 19
+    assert len(set(engine.killed)) == 10
+    assert sum(engine.started.values()) >= 3 + 9
     assert_nothing_changed(result, clients, undisturbed["bam"])
 
 
+@pytest.mark.slow
 def test_a_stopped_client_does_not_block_a_large_message():
     """Its pipe is full, and the server's time-out holds all the same."""
     d_x = 200_000
@@ -213,6 +224,7 @@ class Large:
         return y
 
 
+@pytest.mark.slow
 def test_ctrl_c_waits_for_nobody(tmp_path):
     """In the middle of an exchange without a time-out."""
     clients = disturbed("sleeps_before", tmp_path, rounds=(2,))
@@ -232,6 +244,7 @@ def test_ctrl_c_waits_for_nobody(tmp_path):
     assert time.monotonic() - begun < 30
 
 
+@pytest.mark.slow
 def test_a_client_comes_back_from_its_folder_in_a_new_engine(tmp_path, undisturbed):
     """The whole federation goes away and comes back: no state is lost."""
     for rounds in (5, None):

@@ -56,6 +56,7 @@ class Ward:
 MODEL = {"head.weight": np.zeros((1, 2)), "body": np.zeros((2, 3)), "head.bias": np.zeros(1)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "processes"])
 def test_a_run_by_names_is_the_run_by_x_and_y(engine):
     layout = federated.Layout(MODEL, private=["head.*"])

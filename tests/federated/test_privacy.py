@@ -80,6 +80,7 @@ def test_no_message_of_a_run_holds_what_is_private(method, options, tmp_path):
     assert not secrets.found_in(engine.up + engine.down)
 
 
+@pytest.mark.slow
 def test_no_message_between_processes_holds_what_is_private(tmp_path):
     holders = clients(tmp_path)
     secrets, engine = Secrets(holders), Listening(ProcessEngine(holders))

@@ -60,6 +60,7 @@ class Deadly(LocalEngine):
         return super().exchange(requests, timeout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["before", "amid", "after"])
 @pytest.mark.parametrize(("method", "most"), [("reduced-lbfgs", 1000), ("bam", 4)])
 def test_killed_in_every_exchange(method, most, how, tmp_path):
@@ -86,16 +87,16 @@ def test_killed_in_every_exchange(method, most, how, tmp_path):
 
 
 def test_traffic_is_counted_on(tmp_path):
-    federated.run(three_clients(tmp_path), "bam", rounds=5, checkpoint=tmp_path / "c")
-    history = federated.run(three_clients(tmp_path), "bam", checkpoint=tmp_path / "c").history
+    federated.run(three_clients(tmp_path), "bam", tol=1e-3, rounds=5, checkpoint=tmp_path / "c")
+    history = federated.run(three_clients(tmp_path), "bam", tol=1e-3, checkpoint=tmp_path / "c").history
     for column in ("bytes_up", "bytes_down", "seconds"):
         assert np.all(np.diff(history[column]) > 0), column
     assert np.all(np.diff(history.client_seconds, axis=0) >= 0)
 
 
 def test_a_finished_run_answers_again(tmp_path):
-    first = federated.run(three_clients(tmp_path), "bam", checkpoint=tmp_path / "c")
-    again = federated.run(three_clients(tmp_path), "bam", checkpoint=tmp_path / "c")
+    first = federated.run(three_clients(tmp_path), "bam", tol=1e-3, checkpoint=tmp_path / "c")
+    again = federated.run(three_clients(tmp_path), "bam", tol=1e-3, checkpoint=tmp_path / "c")
     assert np.array_equal(again.x, first.x)
     assert (again.status, again.fun, again.nit) == (first.status, first.fun, first.nit)
     assert again.calls["grad_x"] == first.calls["grad_x"]
@@ -144,8 +145,9 @@ def is_there(process):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
-@pytest.mark.parametrize(("engine", "kills"), [("local", 4), ("processes", 3)])
+@pytest.mark.parametrize(("engine", "kills"), [("local", 3), ("processes", 2)])
 def test_killed_at_random_moments(engine, kills, tmp_path):
     script = tmp_path / "server.py"
     script.write_text(SERVER)
@@ -207,7 +209,7 @@ def test_a_checkpoint_of_a_central_run_is_refused(tmp_path):
 
 def test_a_full_disk_ends_the_run_and_not_the_clients(tmp_path, monkeypatch):
     """What the server cannot keep it does not go on from."""
-    federated.run(three_clients(tmp_path), "bam", rounds=3, checkpoint=tmp_path / "c")
+    federated.run(three_clients(tmp_path), "bam", tol=1e-3, rounds=3, checkpoint=tmp_path / "c")
 
     def full(path, data):
         raise OSError(28, "No space left on device")
@@ -215,6 +217,6 @@ def test_a_full_disk_ends_the_run_and_not_the_clients(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("minmin.loop.checkpoint.write_atomically", full)
         with pytest.raises(minmin.CheckpointError, match="No space left"):
-            federated.run(three_clients(tmp_path), "bam", checkpoint=tmp_path / "c")
-    result = federated.run(three_clients(tmp_path), "bam", checkpoint=tmp_path / "c")
-    assert np.array_equal(result.x, federated.run(three_clients(), "bam").x)
+            federated.run(three_clients(tmp_path), "bam", tol=1e-3, checkpoint=tmp_path / "c")
+    result = federated.run(three_clients(tmp_path), "bam", tol=1e-3, checkpoint=tmp_path / "c")
+    assert np.array_equal(result.x, federated.run(three_clients(), "bam", tol=1e-3).x)

@@ -210,6 +210,7 @@ def test_units_of_columns_do_not_hide_that_data_are_separable(dtype, unit):
         minmin.minimize(problem, method="reduced-newton", tol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "squared", "poisson"])
 def test_zero_columns_in_a_large_y_without_a_penalty(loss):
     rng = np.random.default_rng(0)

@@ -291,6 +291,7 @@ case(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_hard_input(name, record_property):
     record_property("hard input", f"{name}: {CASES[name]()}")

@@ -40,6 +40,7 @@ def require_agreement(problem, x, y, tol=1e-8):
     assert value - lowest <= 1e-5  # so that the promise says something
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", ["scikit-learn newton-cg", "glum lbfgs"])
 @pytest.mark.parametrize("name", ["a1a", "a9a", "w8a", "criteo", "first kind", "second kind"])
 def test_logistic_regression(name, peer):

@@ -91,6 +91,7 @@ def median_calls(seeds, *, coupling=1.0, **parameters):
     return np.median([[r["grad_x"], r["grad_y"]] for r in runs], axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", [0.0, 1.0])
 def test_grad_x_calls_grow_as_the_root_of_kappa_x(coupling):
     kappas = np.array([1e2, 1e3, 1e4, 1e5])
@@ -99,6 +100,7 @@ def test_grad_x_calls_grow_as_the_root_of_kappa_x(coupling):
     assert abs(slope - 0.5) <= 0.07
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", [0.0, 1.0])
 def test_kappa_y_moves_grad_x_little_and_grad_y_by_its_root_at_most(coupling):
     kappas = np.array([1e2, 1e3, 1e4, 1e5, 1e6])
@@ -113,6 +115,7 @@ FIRST_ROW = {0.0: (1207, 3871, 12584), 1.0: (508, 2192, 4160)}
 """∇ᵧ calls of a plain accelerated gradient inner solver, to compare with."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", [0.0, 1.0])
 def test_the_papers_quadratics(coupling):
     ranges = {0.0: (225, 270), 1.0: (190, 265)}

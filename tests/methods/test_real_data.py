@@ -5,6 +5,7 @@ import pytest
 import real_data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "alpha_x", "alpha_y", "most"),
     [("a9a", 1e-2, 1e-3, 1.0), ("a9a", 1e-2, 1e-7, 0.5), ("criteo", 1e-4, 1e-5, 0.5)],

@@ -27,6 +27,7 @@ def median_calls(seeds, method="reduced-lbfgs", **parameters):
     return np.median(runs, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", [0.0, 1.0])
 @pytest.mark.parametrize("L_y", [500.0, 5000.0, 50000.0])
 def test_fewer_calls_than_bam_on_the_papers_quadratics(coupling, L_y):
@@ -155,6 +156,7 @@ def test_an_unpenalised_block_is_solved_and_not_certified():
     assert r.fun - minimum <= r.gap_bound
 
 
+@pytest.mark.slow
 def test_estimated_bounds_are_below_the_true_gap_in_fewer_than_one_run_of_a_hundred():
     rng = np.random.default_rng(17)
     below = 0
@@ -176,6 +178,7 @@ def test_an_optimal_start_needs_no_curvature():
     assert r.gap_bound == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kappa_x", [1e3, 1e4, 1e5, 1e6])
 def test_steep_directions_do_not_pass_for_all_of_them(kappa_x):
     """A loose tolerance is met in the steep directions long before the flat ones have been seen."""
@@ -224,6 +227,7 @@ UNBOUNDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", UNBOUNDED)
 @pytest.mark.parametrize("start", [1.0, -1e307])
 def test_without_a_minimum_a_run_ends_by_itself(case, start):

@@ -185,6 +185,7 @@ def clicks(request):
     return first_kind(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "by_value", "certified"), [((2e-3, 2e-7), 45, 60), ((2e-5, 2e-8), 75, 100), ((2e-6, 2e-9), 120, 170)]
 )
@@ -192,6 +193,7 @@ def test_few_passes_on_clicks(clicks, alpha, by_value, certified):
     require_few_passes(GLM(*clicks, alpha_x=alpha[0], alpha_y=alpha[1]), by_value, certified)
 
 
+@pytest.mark.slow
 def test_few_passes_on_clicks_built_against_us():
     require_few_passes(GLM(*second_kind(seed=11), alpha_x=1e-6, alpha_y=1e-3), 120, 130)
 

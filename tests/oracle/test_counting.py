@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import minmin
+from minmin import federated
 from minmin.core.counting import Tally
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.start import make_start
 from minmin.problems import Quadratic
+from minmin.problems.spectrum import EXACT_UP_TO
 from reference import as_function, random_glm
 
 
@@ -52,6 +54,91 @@ def test_a_swapped_problem_keeps_the_names_of_its_counts(kind):
     own = Tally()
     assert problem.swapped().counted(own).fix(x).at(y).grad_x is not None
     assert (own["grad_x"], own["grad_y"]) == (1, 0)
+
+
+def test_the_constants_of_a_linear_model_are_counted_once_in_every_run_that_needs_them(tmp_path):
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((30, 4)), rng.standard_normal((30, 3)), np.sign(rng.standard_normal(30))
+    glm = minmin.problems.GLM(*data, alpha_x=0.1, alpha_y=0.1)
+    given = minmin.problems.GLM(*data, alpha_x=0.1, alpha_y=0.1, constants=glm.constants)
+    columns = glm.d_x + glm.d_y
+    runs = [minmin.minimize(glm, method="bam", tol=1e-8) for _ in range(2)]
+    without = minmin.minimize(given, method="bam", tol=1e-8).calls
+    assert "constants_passes" not in without
+    for calls in (run.calls for run in runs):
+        assert (calls["constants_passes"], calls["constants_passes_y"]) == (columns, glm.d_y)
+        assert calls["passes"] == without["passes"] + columns
+        assert calls["passes_y"] == without["passes_y"] + glm.d_y
+    file = tmp_path / "run.checkpoint"
+    minmin.minimize(glm, method="bam", tol=1e-8, max_grad_x=3, checkpoint=file)
+    assert minmin.minimize(copy.deepcopy(glm), method="bam", tol=1e-8, checkpoint=file).calls == runs[0].calls
+    exchanged = minmin.minimize(glm, method="bam", outer="y", tol=1e-8).calls
+    assert (exchanged["constants_passes"], exchanged["constants_passes_y"]) == (columns, glm.d_y)
+    assert "constants_passes" not in minmin.minimize(glm).calls
+
+
+def test_the_constants_of_every_term_of_a_sum_are_counted():
+    glms = [random_glm(np.random.default_rng(seed)) for seed in (0, 0)]
+    calls = minmin.minimize(minmin.Sum(glms), method="bam", tol=1e-3).calls
+    assert calls["constants_passes"] == sum(glm.d_x + glm.d_y for glm in glms)
+    assert calls["constants_passes_y"] == sum(glm.d_y for glm in glms)
+
+
+def test_constants_by_lanczos_count_the_products_that_were_made():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((5, EXACT_UP_TO + 1)), rng.standard_normal((5, 3))
+    glm = minmin.problems.GLM(X, Y, rng.standard_normal(5), loss="squared", alpha_x=1.0, alpha_y=1.0)
+    assert glm.constants.L_x > 0.0
+    in_x, in_y = glm.passes_for_constants()
+    assert 0 < in_x <= 2 * 60
+    assert in_x % 2 == 0
+    assert in_y == 3
+
+
+def test_a_budget_of_time_does_not_keep_setup_from_being_counted():
+    glm = random_glm(np.random.default_rng(0))
+    r = minmin.minimize(glm, method="bam", outer="y", max_seconds=0.0)
+    assert r.status == "budget"
+    assert r.calls["passes"] == r.calls["constants_passes"]
+
+
+def glm_by_column():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((30, 3)), np.column_stack([rng.standard_normal(30), np.ones(30)])
+    labels = np.sign(rng.standard_normal(30))
+    return minmin.problems.GLM(X, Y, labels, alpha_x=[0.1, 0.2, 0.3], alpha_y=[0.1, 0.0])
+
+
+def softmax():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
+    return minmin.problems.Softmax(X, Y, rng.permutation(np.arange(30) % 3), alpha_x=0.1, alpha_y=0.1)
+
+
+KINDS = {
+    "quadratic": lambda: Quadratic.random(d_x=3, d_y=2),
+    "function": lambda: as_function(Quadratic.random(d_x=3, d_y=2)),
+    "logistic": lambda: random_glm(np.random.default_rng(0)),
+    "penalties by column": glm_by_column,
+    "softmax": softmax,
+    "sum": lambda: minmin.Sum([random_glm(np.random.default_rng(0)) for _ in range(2)]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_call_is_documented(kind):
+    problem, seen = KINDS[kind](), set()
+    options = [{}, {"inner": "newton"}, {"outer": "y"}, {"outer": "y", "inner": "newton"}]
+    for method in minmin.methods.names():
+        for chosen in options:
+            try:
+                seen |= set(minmin.minimize(problem, method=method, tol=1e-3, max_grad_x=100, **chosen).calls)
+            except (minmin.InputError, minmin.UnsupportedError):  # not every method has these options
+                continue
+    seen |= set(federated.run([federated.Client(problem)] * 2, tol=1e-3).calls) if kind != "sum" else set()
+    documented = minmin.Result.__doc__
+    assert not [key for key in seen if f'"{key}"' not in documented]
+    assert {"grad_x", "grad_y", "value", "monitor"} <= seen
 
 
 def test_swapping_twice_gives_the_problem_back():

@@ -35,6 +35,7 @@ def solve(problem):
     return minmin.minimize(problem, method="bam", tol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_a_problem_goes_to_another_process_and_the_result_comes_back(kind):
     here = solve(PROBLEMS[kind])

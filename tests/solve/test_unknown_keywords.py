@@ -1,6 +1,9 @@
-"""Keywords that minmin does not have: the error says what to give instead."""
+"""Keywords that minmin does not have, and those that it has: the error and help() say what to give."""
 
 import inspect
+import json
+import re
+from dataclasses import fields
 
 import pytest
 
@@ -9,6 +12,7 @@ from minmin import federated
 from minmin.federated.keywords import OF_RUN
 from minmin.methods.keywords import OF_MINIMIZE
 from minmin.problems import Quadratic
+from reference import as_function
 
 PROBLEM = Quadratic.random(d_x=4, d_y=3)
 INSTEAD = {
@@ -70,3 +74,31 @@ def test_an_option_of_a_method_object_is_set_in_the_object():
 def test_all_keywords_of_a_function_are_suggested(function, keywords):
     parameters = inspect.signature(function).parameters.values()
     assert set(keywords.names) == {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def test_help_of_minimize_names_every_keyword():
+    for name in inspect.signature(minmin.minimize).parameters:
+        assert re.search(rf"^ {{4}}(\w+, )*\**{name}\b", minmin.minimize.__doc__, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("method", [name for name in minmin.methods.names() if name != "auto"])
+def test_help_of_minimize_names_every_option_with_its_default(method):
+    kind = type(minmin.methods.build(method, PROBLEM, {}, None)[0])
+    for field in fields(kind):
+        if field.name != "seed":  # a keyword of minimize() itself
+            default = json.dumps(field.default) if isinstance(field.default, str) else repr(field.default)
+            assert f"``{field.name}={default}``" in minmin.minimize.__doc__
+    assert f'"{method}"' in minmin.minimize.__doc__
+
+
+@pytest.mark.parametrize("kind", [minmin.methods.Bam, minmin.methods.ReducedLbfgs])
+def test_the_help_of_a_method_names_the_default_inner_solver(kind):
+    assert f'default "{kind().inner}"' in kind.__doc__
+
+
+def test_without_constants_a_bound_is_an_estimate_as_help_says():
+    f = as_function(PROBLEM)
+    r = minmin.minimize(minmin.problems.Function(f.value, f.grad_x, f.grad_y, d_x=4, d_y=3))
+    assert r.success
+    assert not r.certified
+    assert r.bound.basis == "estimate"

@@ -73,7 +73,7 @@ def simulate(
     \b
     Twenty dissimilar clients, each in a separate process:
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --engine processes
-    The same on Flower's simulation (pip install 'minmin[flower]'):
+    The same on Flower's simulation (needs the extra flower; not on Windows):
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --engine flower
     Another method, to compare the number of rounds:
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --method fedavg --rounds 300

@@ -109,7 +109,7 @@ def align_columns(lines: Sequence[Sequence[str]]) -> str:
 
 def print_json(content: dict[str, Any]) -> None:
     """Print one line of JSON; NaN and infinity, which JSON does not have, become null."""
-    click.echo(json.dumps(_replace_non_finite(content), ensure_ascii=False))
+    click.echo(json.dumps(_replace_non_finite(content)))
 
 
 def summarise(result: Result) -> dict[str, Any]:

@@ -36,8 +36,14 @@ _COLOURS = {"holds": "blue", "holds mostly": "yellow", "does not hold": "red"}
 @click.option(
     "--tol", type=float, default=1e-8, show_default=True, help="Runs end at this relative gap (f - f*)/(f(0) - f*)."
 )
+@click.option(
+    "--a9a",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The data set a9a (LIBSVM format), for 'federated'. Without it, similar rows are generated.",
+)
 @output_options
-def reproduce(experiment: str, out: Path, seeds: int, tol: float, output: Output) -> None:
+def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | None, output: Output) -> None:
     """Repeat the paper's experiments: figures, all counts, and a verdict on each claim.
 
     The paper is Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439. The report is index.html in the folder --out.
@@ -47,8 +53,8 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, output: Output
     \b
     Everything, in about two minutes on two cores:
       minmin reproduce
-    Only the federated application (on a9a from ../shared/data, or on similar generated data):
-      minmin reproduce federated --out federated
+    Only the federated application, on a9a:
+      minmin reproduce federated --a9a a9a.gz --out federated
     Only the quadratics, with more seeds:
       minmin reproduce quadratic --seeds 30 --out quadratics
     A quick trial:
@@ -58,7 +64,7 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, output: Output
 
     with _show_progress(shown=output.prints_text) as on_progress:
         try:
-            report = make_report(experiment, out, seeds=seeds, tol=tol, on_progress=on_progress)
+            report = make_report(experiment, out, seeds=seeds, tol=tol, a9a=a9a, on_progress=on_progress)
         except KeyboardInterrupt:
             click.echo(f"\nFinished runs are kept in {out}; the same command resumes from them.", err=True)
             raise

@@ -14,15 +14,19 @@ class Tally:
     def add(self, kind: str) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
-    def add_setup(self, name: str, *kinds: str) -> None:
-        """Count work that is done once and then reused: each of ``kinds``, and ``name`` itself, once per run.
+    def note(self, kind: str, count: int) -> None:
+        """Count work that was done already, whatever the budgets."""
+        self.counts[kind] = self[kind] + count
+
+    def add_setup(self, name: str, kind: str, count: int = 1) -> None:
+        """Count work that is done once and then reused: as ``kind``, and under its own ``name``, once per run.
 
         A run counts it even if an earlier run on the same data has already computed it, so that counts do not depend
         on what ran before.
         """
         if self[name] == 0:
-            for kind in (name, *kinds):
-                self.add(kind)
+            self.note(name, count)
+            self.note(kind, count)
 
     def __getitem__(self, kind: str) -> int:
         return self.counts.get(kind, 0)
@@ -55,6 +59,11 @@ class _RenamedTally(Tally):
         if name is not None:
             self.target.add(name)
 
+    def note(self, kind: str, count: int) -> None:
+        name = self.names.get(kind, kind)
+        if name is not None:
+            self.target.note(name, count)
+
     def __getitem__(self, kind: str) -> int:
         name = self.names.get(kind, kind)
         return 0 if name is None else self.target[name]
@@ -64,6 +73,9 @@ class _IgnoringTally(Tally):
     """Counts nothing."""
 
     def add(self, kind: str) -> None:
+        pass
+
+    def note(self, kind: str, count: int) -> None:
         pass
 
 

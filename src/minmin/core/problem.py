@@ -204,6 +204,15 @@ class Problem(ABC):
         """Valid constants, chosen for a ∇ₓ that costs ``cost_ratio`` times as much as ∇ᵧ."""
         return self.constants
 
+    def passes_for_constants(self) -> tuple[int, int]:
+        """How many products with X and with Y it takes to compute the constants, where the problem has X and Y."""
+        return 0, 0
+
+    def _count_constants(self) -> None:
+        for kind, count in zip(("passes", "passes_y"), self.passes_for_constants(), strict=True):
+            if count > 0:
+                self.tally.add_setup(f"constants_{kind}", kind, count)
+
     @property
     def prototype(self) -> Array:
         """An array with the library, dtype and device of the problem's data."""

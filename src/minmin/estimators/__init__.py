@@ -1,9 +1,11 @@
-"""scikit-learn estimators: generalised linear models with a penalty per block of columns (``minmin[sklearn]``)."""
+"""scikit-learn estimators: generalised linear models with a penalty per block of columns (extra ``sklearn``)."""
+
+from minmin.errors import needs_extra
 
 try:
     import sklearn as _  # noqa: F401
 except ImportError as error:
-    raise ImportError("minmin.estimators needs scikit-learn: pip install 'minmin[sklearn]'") from error
+    raise ImportError(needs_extra("minmin.estimators", "scikit-learn", "sklearn")) from error
 
 from minmin.estimators.logistic import BlockLogisticRegression, BlockLogisticRegressionCV
 from minmin.estimators.poisson import BlockPoissonRegressor, BlockPoissonRegressorCV

@@ -14,23 +14,22 @@ from minmin.datasets import load_libsvm
 from minmin.problems import GLM
 from minmin.problems.sum import Sum
 
-_A9A = Path("..") / "shared" / "data" / "libsvm" / "a9a.gz"
-"""Where a9a is looked for; if it is missing, similar data are generated."""
 _COLUMNS, _SHARED = 123, 100
 _GENERATED_ROWS = 20_000
 
 
-def data_name() -> str:
+def data_name(a9a: Path | None) -> str:
     """A description of the clients' data, for the report."""
-    return "a9a" if _A9A.exists() else f"{_GENERATED_ROWS} generated rows like a9a's"
+    return f"{_GENERATED_ROWS} generated rows like a9a's" if a9a is None else "a9a"
 
 
-def clients_of_a9a(seed: int, count: int) -> Problem:
+def clients_of_a9a(seed: int, count: int, a9a: Path | None) -> Problem:
     """Sort the rows by a random combination of columns, so that clients differ, and split them among ``count`` clients.
 
-    The weight of a client is its share of the rows.
+    The weight of a client is its share of the rows. ``a9a`` is a LIBSVM file; if it is None, similar rows are
+    generated.
     """
-    A, labels = _a9a_or_generated()
+    A, labels = _rows(a9a)
     rng = np.random.default_rng(0)
     u, v = rng.standard_normal(_COLUMNS - _SHARED), rng.standard_normal(20)
     order = np.argsort(A[:, _SHARED:] @ u + A[:, :20] @ v, kind="stable")
@@ -55,9 +54,9 @@ def clients_of_squares(seed: int) -> Problem:
 
 
 @lru_cache(maxsize=1)
-def _a9a_or_generated() -> tuple[Any, Any]:
-    if _A9A.exists():
-        return load_libsvm(_A9A, n_features=_COLUMNS)
+def _rows(a9a: Path | None) -> tuple[Any, Any]:
+    if a9a is not None:
+        return load_libsvm(a9a, n_features=_COLUMNS)
     rng = np.random.default_rng(0)
     odds = rng.uniform(0.0, 0.25, _COLUMNS)
     A = scipy.sparse.csr_array((rng.random((_GENERATED_ROWS, _COLUMNS)) < odds).astype(np.float64))

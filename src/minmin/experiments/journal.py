@@ -32,6 +32,8 @@ class Journal:
     ----------
     experiments : set of str
         All experiments that were asked for in this folder, now or earlier.
+    a9a : str or None
+        A digest of the file that the federated experiment reads; None if its rows are generated.
     outcomes : dict
         The outcomes of the finished runs.
     """
@@ -39,6 +41,7 @@ class Journal:
     def __init__(self, folder: Path, seeds: int, tol: float):
         self.path = folder / _NAME
         self.experiments: set[str] = set()
+        self.a9a: str | None = None
         self.outcomes: dict[Task, Outcome] = {}
         header = {"minmin report": 1, "code": code_digest(), "seeds": seeds, "tol": tol}
         try:
@@ -73,15 +76,28 @@ class Journal:
             return
         for entry in entries:
             if "experiment" in entry:
-                self.experiments.add(entry["experiment"])
+                self._note(**entry)
             else:
                 self.outcomes[Task(*entry["task"])] = Outcome(**entry["outcome"])
         write_atomically(self.path, b"".join(map(_line, [first, *entries])))  # drops an incomplete last line
 
-    def ask(self, experiment: str) -> None:
+    def ask(self, experiment: str, a9a: Path | None = None) -> None:
+        """Note that an experiment is wanted, and the file a9a that was given for the federated one."""
+        mark = None if a9a is None else _file_digest(a9a)
+        if "federated" in self.experiments and mark != self.a9a:
+            raise InputError(
+                f"the federated runs in {self.path.parent} took "
+                f"{'generated rows; leave --a9a out' if self.a9a is None else 'a9a; give that same file by --a9a'}, "
+                "or give another folder by --out"
+            )
         if experiment not in self.experiments:
-            self.experiments.add(experiment)
-            append(self.path, _line({"experiment": experiment}))
+            self._note(experiment, mark)
+            append(self.path, _line({"experiment": experiment, "a9a": mark}))
+
+    def _note(self, experiment: str, a9a: str | None) -> None:
+        self.experiments.add(experiment)
+        if experiment == "federated":
+            self.a9a = a9a
 
     def add(self, task: Task, outcome: Outcome) -> None:
         self.outcomes[task] = outcome
@@ -96,6 +112,11 @@ def code_digest() -> str:
         digest.update(file.relative_to(source).as_posix().encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def _line(entry: dict[str, Any]) -> bytes:

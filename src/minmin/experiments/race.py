@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from minmin.core.problem import Problem
 from minmin.core.start import make_start
 from minmin.errors import NonFiniteError
 from minmin.experiments.contestants import CONTESTANTS, SCIPY, Contestant
-from minmin.experiments.settings import SETTINGS
+from minmin.experiments.settings import EXPERIMENTS, Setting, select_settings
 from minmin.federated import Client
 from minmin.problems import Quadratic
 from minmin.problems.sum import Sum
@@ -60,9 +61,10 @@ def format_level(level: float) -> str:
     return np.format_float_scientific(level, trim="-", exp_digits=1)
 
 
-def race(task: Task, tol: float) -> Outcome:
-    """Run a task to the relative gap ``tol``, (f - f*)/(f(0) - f*)."""
-    problem, start, minimum = _problem(task.setting, task.seed if SETTINGS[task.setting].is_random else 0)
+def race(task: Task, tol: float, a9a: Path | None = None) -> Outcome:
+    """Run a task to the relative gap ``tol``, (f - f*)/(f(0) - f*); ``a9a`` is the file of a9a, if there is one."""
+    setting = _settings(a9a)[task.setting]
+    problem, start, minimum = _problem(task.setting, task.seed if setting.is_random else 0, a9a)
     recorder = _LevelRecorder([minimum + level * (start - minimum) for level in levels(tol)])
     contestant = CONTESTANTS[task.method]
     if contestant.method == SCIPY:
@@ -84,10 +86,15 @@ def race(task: Task, tol: float) -> Outcome:
     return recorder.outcome
 
 
+@lru_cache(maxsize=1)
+def _settings(a9a: Path | None) -> dict[str, Setting]:
+    return {setting.key: setting for setting in select_settings(EXPERIMENTS, a9a)}
+
+
 @lru_cache(maxsize=64)
-def _problem(setting: str, seed: int) -> tuple[Problem, float, float]:
+def _problem(setting: str, seed: int, a9a: Path | None) -> tuple[Problem, float, float]:
     """The problem of a setting, with f(0) and f*."""
-    problem = SETTINGS[setting].build(seed)
+    problem = _settings(a9a)[setting].build(seed)
     return problem, problem.evaluate(*make_start(problem)).value, _minimum(problem)
 
 

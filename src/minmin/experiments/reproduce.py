@@ -34,6 +34,7 @@ def reproduce(
     *,
     seeds: int,
     tol: float,
+    a9a: Path | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Report:
     """Run the paper's experiments and write a report on them.
@@ -49,6 +50,9 @@ def reproduce(
         The number of random quadratics, and of runs of each randomised method.
     tol : float
         The relative gap at which each run ends.
+    a9a : path, optional
+        The data set a9a as a LIBSVM file, plain or compressed, for the federated experiment. Without it, similar rows
+        are generated.
     on_progress : callable
         Called with the number of finished runs and the total number of runs.
 
@@ -63,14 +67,16 @@ def reproduce(
         raise InputError(f"tol = {tol:g} is a relative gap and must be between 1e-12 and 0.1")
     journal = Journal(out, seeds, tol)
     for name in PAPERS if experiment == "all" else (experiment,):
-        journal.ask(name)
+        journal.ask(name, a9a)
     chosen = tuple(name for name in EXPERIMENTS if name in journal.experiments)
     wanted = tasks(chosen, seeds)
-    run_missing(journal, wanted, tol, on_progress)
-    summary = summarise(select_settings(chosen), journal.outcomes, wanted, tol)
+    run_missing(journal, wanted, tol, a9a, on_progress)
+    summary = summarise(select_settings(chosen, a9a), journal.outcomes, wanted, tol)
     claims, this_machine = judge_claims(summary), machine()
     figures = draw_figures(summary)
     command = f"minmin reproduce EXPERIMENT --seeds {seeds} --tol {format_level(tol)} --out {out.name}"
+    if a9a is not None:
+        command += f" --a9a {a9a.name}"
     contents = {
         f"{name}.{kind}": content for name, figure in figures.items() for kind, content in render(figure).items()
     }

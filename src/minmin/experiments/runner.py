@@ -5,18 +5,23 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any
 
 from minmin.experiments.contestants import CONTESTANTS
 from minmin.experiments.journal import Journal
+from minmin.experiments.machine import usable_cores
 from minmin.experiments.race import Outcome, Task, race
 from minmin.experiments.settings import select_settings
 
+_LOOK_SECONDS = 0.5
+"""Windows notices a Ctrl-C only between two waits, so at most this many seconds late."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -30,7 +35,9 @@ def tasks(experiments: tuple[str, ...], seeds: int) -> list[Task]:
     ]
 
 
-def run_missing(journal: Journal, wanted: list[Task], tol: float, on_progress: Callable[[int, int], None]) -> None:
+def run_missing(
+    journal: Journal, wanted: list[Task], tol: float, a9a: Path | None, on_progress: Callable[[int, int], None]
+) -> None:
     """Run the tasks that are not in the journal. ``on_progress`` gets the number of finished and of all runs.
 
     After Ctrl-C the journal still has all finished runs.
@@ -40,31 +47,52 @@ def run_missing(journal: Journal, wanted: list[Task], tol: float, on_progress: C
     on_progress(done, len(wanted))
     if not missing:
         return
-    workers = min(len(os.sched_getaffinity(0)), len(missing))
+    workers = min(usable_cores(), len(missing))
     # New processes, so that the limit on threads applies from their first import on. Leaving the pool, for any reason,
     # ends them at once.
     with _one_thread_each(), _start(workers) as pool:
-        for task, outcome in pool.imap_unordered(partial(_race, tol), missing):
+        for task, outcome in _each(pool.imap_unordered(partial(_race, tol, a9a), missing)):
             journal.add(task, outcome)
             done += 1
             on_progress(done, len(wanted))
 
 
-def _race(tol: float, task: Task) -> tuple[Task, Outcome]:
-    return task, race(task, tol)
+def _race(tol: float, a9a: Path | None, task: Task) -> tuple[Task, Outcome]:
+    return task, race(task, tol, a9a)
+
+
+def _each(results: Any) -> Iterator[Any]:
+    """Yield the workers' results as they come."""
+    while True:
+        try:
+            yield results.next(_LOOK_SECONDS)
+        except multiprocessing.TimeoutError:
+            continue
+        except StopIteration:
+            return
 
 
 def _start(workers: int) -> Any:
-    """Start workers that ignore Ctrl-C from their first line on: they inherit the signal mask that is set here."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
+    with _ctrl_c_blocked():
         return multiprocessing.get_context("spawn").Pool(workers, _live_with_parent)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Make new processes ignore Ctrl-C from their first line on: they inherit the signal mask. Windows has none."""
+    if sys.platform == "win32":
+        yield
+    else:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _live_with_parent() -> None:
-    """Make a worker end if its parent is killed."""
+    """Make a worker ignore Ctrl-C, which its parent handles, and end if its parent is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()

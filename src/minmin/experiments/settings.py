@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,8 @@ class Setting:
         The keys of the contestants.
     most_seeds : int
         The largest number of seeds to run, to save time.
+    data : str
+        The name of the data, if the user can choose them.
     """
 
     experiment: str
@@ -70,6 +73,7 @@ class Setting:
     is_random: bool = True
     methods: tuple[str, ...] = CENTRAL
     most_seeds: int = 10**6
+    data: str = ""
 
     @property
     def key(self) -> str:
@@ -84,12 +88,13 @@ def a1a_smoothness() -> float:
     return float(largest**2 / (4 * A.shape[0]))
 
 
-def describe_group(group: str) -> str:
-    """A description of the problems in a group, for the page."""
+def describe_group(setting: Setting) -> str:
+    """A description of the problems in a setting's group, for the page."""
+    group = setting.group
     if group in ("paper", "tight"):
         return f"x has columns 1 to 100, y the last 19; μ_x = 0.01. {_describe_a1a_constants(group)}"
     return {
-        "clients": f"Data: {data_name()}. The rows are sorted by a random combination of columns and split among the "
+        "clients": f"Data: {setting.data}. The rows are sorted by a random combination of columns and split among the "
         "clients. x has the first 100 columns, y_i the other 23 and an intercept; α_x = 1e-3, α_y = 1e-4. One call of "
         "∇ₓ is one round of communication.",
         "squares": "d_x = 100, d_y = 50, 100 rows per client, α = 1e-3 in both blocks; three random problems.",
@@ -107,14 +112,15 @@ def describe_group(group: str) -> str:
 def _describe_a1a_constants(group: str) -> str:
     if group == "paper":
         return f"Methods that need constants get L_x = L_y = {a1a_smoothness():.3f}, as in the paper."
-    proved = [setting.build(0).constants for setting in SETTINGS.values() if setting.group == "tight"]
+    proved = [setting.build(0).constants for setting in select_settings(("logistic",)) if setting.group == "tight"]
     kappas = "; ".join(f"{c.kappa_x:.0f}, {c.kappa_y:.0f}" for c in proved if c is not None)
     return f"The constants of each block are proved from the data: (κ_x, κ_y) = {kappas}."
 
 
-def select_settings(experiments: tuple[str, ...]) -> list[Setting]:
-    """The settings of some experiments, in a fixed order."""
-    return [setting for setting in SETTINGS.values() if setting.experiment in experiments]
+def select_settings(experiments: tuple[str, ...], a9a: Path | None = None) -> list[Setting]:
+    """The settings of some experiments, in a fixed order; ``a9a`` is the file of a9a, if there is one."""
+    every = [*_quadratics(), *_logistic(), *_scaling(), *_federated(a9a)]
+    return [setting for setting in every if setting.experiment in experiments]
 
 
 def _quadratics() -> list[Setting]:
@@ -170,7 +176,7 @@ def _scaling() -> list[Setting]:
     ]
 
 
-def _federated() -> list[Setting]:
+def _federated(a9a: Path | None) -> list[Setting]:
     """Dissimilar clients that share x; each has its own y."""
     setting = partial(Setting, experiment="federated", methods=FEDERATED)
     return [
@@ -179,8 +185,9 @@ def _federated() -> list[Setting]:
                 group="clients",
                 label=f"{count} clients",
                 varied=count,
-                build=partial(clients_of_a9a, count=count),
+                build=partial(clients_of_a9a, count=count, a9a=a9a),
                 is_random=False,
+                data=data_name(a9a),
             )
             for count in (20, 100)
         ),
@@ -202,6 +209,3 @@ def _a1a(seed: int, mu_y: float, tight: bool) -> Problem:
     L = a1a_smoothness()
     constants = None if tight else Constants(L_x=L, L_y=L, mu_x=0.01, mu_y=mu_y)
     return GLM(X, Y, labels, alpha_x=0.01, alpha_y=mu_y, constants=constants)
-
-
-SETTINGS = {setting.key: setting for setting in [*_quadratics(), *_logistic(), *_scaling(), *_federated()]}

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.errors import CheckpointError, InputError
 from minmin.federated.protocol import Envelope
 from minmin.federated.tasks import memory_types
-from minmin.files import is_draft, write_atomically
+from minmin.files import is_draft, lock, write_atomically
 from minmin.loop.codec import decode, encode, seal, unseal
 
 _RUN_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
@@ -79,9 +76,10 @@ class FolderStore(StateStore):
 
     def __init__(self, folder: Any):
         self.folder = Path(folder)
+        self._lock = self.folder / ".lock"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with self._lock():
+            with lock(self._lock):
                 for draft in filter(is_draft, self.folder.iterdir()):
                     draft.unlink()
         except OSError as error:
@@ -104,7 +102,7 @@ class FolderStore(StateStore):
     def save(self, run: str, state: ClientState) -> None:
         path = self._path(run)
         payload = encode((*state[:4], state.reply.data), {})
-        with self._lock():
+        with lock(self._lock):
             stored = self.load(run, None)
             if stored is not None and stored.round >= state.round:
                 raise CheckpointError(f"another process has saved round {stored.round} to the client state {path}")
@@ -118,21 +116,3 @@ class FolderStore(StateStore):
         if not _RUN_NAME.fullmatch(run):
             raise InputError(f"the name of a run must be 1 to 64 letters, digits, - or _, got {run[:40]!r}")
         return self.folder / f"{run}.state"
-
-    @contextlib.contextmanager
-    def _lock(self) -> Iterator[None]:
-        with (self.folder / ".lock").open("ab") as file:
-            _lock_file(file)
-            yield
-
-
-def _lock_file(file: IO[bytes]) -> None:
-    """Wait for an exclusive lock on the file; closing the file releases it."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX)

@@ -95,9 +95,9 @@ class Bam(Method):
 
     Parameters
     ----------
-    inner : {"lbfgs", "nag", "nag-ogmg", "newton"}
+    inner : {"lbfgs", "nag", "nag-ogmg", "newton"}, default "lbfgs"
         Solves the inner problem.
-    outer : {"x", "y", "auto"}
+    outer : {"x", "y", "auto"}, default "x"
         The block that is moved once per iteration; the other is the inner block. The number of outer calls grows like
         √κ of the outer block, that of inner calls like the larger √κ of both. So "auto" chooses y if κ_y is clearly
         smaller, κ_x is above 20, and the inner solver needs no Hessian.

@@ -146,10 +146,10 @@ class ReducedLbfgs(Method):
 
     Parameters
     ----------
-    inner : {"auto", "lbfgs", "newton", "nag"}
+    inner : {"auto", "lbfgs", "newton", "nag"}, default "auto"
         The solver in y. "newton" needs a y-Hessian, "nag" the constants. "auto" is "newton" if ∇ₓ takes a round of
         communication and there is a y-Hessian, and "lbfgs" otherwise.
-    outer : {"x", "y"}
+    outer : {"x", "y"}, default "x"
         The block that F is a function of; its gradient should be the expensive one.
     inner_tolerance_ratio : float, optional
         The fraction of the expected gain of the next step in x that may be left to gain in y, at first. A smaller one

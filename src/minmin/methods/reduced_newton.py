@@ -198,10 +198,8 @@ class ReducedNewton(Method):
             raise NoMinimumError(_NO_MINIMUM)
         eps = evaluation.rounding.eps
         has_stopped = is_same_point(state.x, new.x, eps) and is_same_point(state.y, new.y, eps)
-        largest_norm, cached_steps = (
-            max(state.largest_norm, norm(new.x), trial.t * norm(step.direction.dx)),
-            state.cached_steps + 1,
-        )
+        largest_norm = max(state.largest_norm, norm(new.x), trial.t * norm(step.direction.dx))
+        cached_steps = state.cached_steps + 1
         if largest_norm > _SHRINK_FACTOR * norm(new.x) or cached_steps > _MOST_CACHED_STEPS:
             new = problem.evaluate(new.x, new.y)
             largest_norm, cached_steps = norm(new.x), 0
@@ -242,10 +240,8 @@ class ReducedNewton(Method):
         bound, noise = problem.bound_after(evaluation, after, y_system.full_rank_root)
         near_steps, min_curvature, estimate = 0, math.inf, math.inf
         if math.isinf(bound.value) and trial is not None and trial.distance_from(evaluation) <= _NEAR:
-            near_steps, min_curvature = (
-                state.near_steps + 1,
-                min(state.min_curvature_seen, trial.step.min_curvature_seen),
-            )
+            near_steps = state.near_steps + 1
+            min_curvature = min(state.min_curvature_seen, trial.step.min_curvature_seen)
             estimate = _estimate_gap(problem, y_system, y_step, after.grad_x, min_curvature, noise)
             bound = Bound(estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf, bound.floor)
         return state._replace(

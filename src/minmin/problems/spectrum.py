@@ -70,12 +70,19 @@ def bound_largest_eigenvalue(apply: Callable[[Matrix], Matrix], size: int, *, st
     return float(ritz[-1]) / (1.0 - min(root_epsilon, _LARGEST_ROOT) ** 2)
 
 
-def bound_squared_norm(matrix: Any, weights: Matrix) -> float:
-    """Upper bound on the largest eigenvalue of Aᵀ diag(w) A."""
-    if matrix.shape[1] <= EXACT_UP_TO:
-        return largest_eigenvalue(gram(matrix, weights))
-    transposed = matrix.T
-    return bound_largest_eigenvalue(lambda v: transposed @ (weights * (matrix @ v)), matrix.shape[1])
+def bound_squared_norm(matrix: Any, weights: Matrix) -> tuple[float, int]:
+    """Upper bound on the largest eigenvalue of Aᵀ diag(w) A, and how many products with A or Aᵀ it took."""
+    columns = matrix.shape[1]
+    if columns <= EXACT_UP_TO:
+        return largest_eigenvalue(gram(matrix, weights)), columns
+    transposed, passes = matrix.T, 0
+
+    def apply(v: Matrix) -> Matrix:
+        nonlocal passes
+        passes += 2
+        return np.asarray(transposed @ (weights * (matrix @ v)))
+
+    return bound_largest_eigenvalue(apply, columns), passes
 
 
 def gram(matrix: Any, weights: Matrix, other: Any = None) -> Matrix:

@@ -82,7 +82,15 @@ class Sum(Problem):
 
     @property
     def constants(self) -> Constants | None:
-        return self._combined.constants if self._given is None else self._given
+        if self._given is not None:
+            return self._given
+        constants = self._combined.constants
+        self._count_constants()
+        return constants
+
+    def passes_for_constants(self) -> tuple[int, int]:
+        of_terms = [(0, 0) if self._given is not None else term.passes_for_constants() for term in self.terms]
+        return sum(in_x for in_x, _ in of_terms), sum(in_y for _, in_y in of_terms)
 
     @property
     def prototype(self) -> Array:

@@ -19,30 +19,30 @@ from minmin.federated import Client
 from minmin.federated.engines.flower_processes import free_port
 
 pytestmark = [
-    pytest.mark.xdist_group("flower"),
+    pytest.mark.flower,
     pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc"),
     pytest.mark.skipif(not APP.exists(), reason="needs the examples, which are not in the wheel"),
 ]
-ROUNDS = 3
+ROUNDS = 2
+HOSPITALS = ("berlin", "paris")
 SCRIPT = APP.parents[1] / "scripts" / "flower_credentials.py"
 
 
-@pytest.fixture(scope="module")
-def expected():
-    """What the same rounds give in one process."""
+def run_in_one_process(hospitals):
+    """What the same rounds give for this many hospitals: the result, and y of each."""
     spec = importlib.util.spec_from_file_location("hospitals_data", APP / "hospitals" / "data.py")
     data = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(data)
-    clients = [Client(problem, patients) for problem, patients in map(data.problem, (0, 1))]
+    clients = [Client(problem, patients) for problem, patients in map(data.problem, range(hospitals))]
     return federated.run(clients, rounds=ROUNDS), [client.y for client in clients]
 
 
-def assert_same(found, folder, expected):
-    result, y = expected
+def assert_same(found, folder, hospitals):
+    result, y = run_in_one_process(len(hospitals))
     assert found["rounds"] == ROUNDS
     assert np.array_equal(found["x"], result.x)
     assert found["fun"] == result.fun
-    for name, own in zip(("berlin", "paris"), y, strict=True):
+    for name, own in zip(hospitals, y, strict=True):
         store = federated.FolderStore(Path(folder) / "states" / name)
         assert len(list(store.folder.glob("*.state"))) == 1  # one run, whoever was killed in it
         assert np.array_equal(store.load(store.newest(), own).y, own)
@@ -54,7 +54,7 @@ def make_credentials(folder, *nodes):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_flwr_run_takes_it_as_it_is(expected, monkeypatch):
+def test_flwr_run_takes_it_as_it_is(monkeypatch):
     """Simulated by a SuperLink that flwr itself starts; nothing is installed, since the app names nothing."""
     monkeypatch.setenv("FLWR_LOCAL_SUPERLINK_HTTP_API_PORT", str(free_port()))
     monkeypatch.setenv("FLWR_LOCAL_CONTROL_API_PORT", str(free_port()))
@@ -68,14 +68,14 @@ def test_flwr_run_takes_it_as_it_is(expected, monkeypatch):
         flower.start("flwr", flower.home, "flwr", "run", APP, "test", "--run-config", values, "--stream")
         found = flower.wait_for_result(120)
     assert found["rounds"] == ROUNDS
-    assert np.array_equal(found["x"], expected[0].x)
+    assert np.array_equal(found["x"], run_in_one_process(2)[0].x)
 
 
-def test_killed_nodes_and_a_killed_superlink_lose_nothing(tmp_path, expected):
+def test_killed_nodes_and_a_killed_superlink_lose_nothing(tmp_path):
     """The server resumes from its checkpoint, the clients from their stores; no y moves on a stale x."""
     with Deployment(tmp_path) as flower:
         flower.start_superlink()
-        for number, name in enumerate(("berlin", "paris")):
+        for number, name in enumerate(HOSPITALS):
             flower.start_node(name, number)
         options = {"rounds": ROUNDS, "checkpoint": f"{tmp_path}/server.checkpoint", "timeout": 60.0}
         flower.run(result=f"{tmp_path}/first.npz", **options)
@@ -87,18 +87,17 @@ def test_killed_nodes_and_a_killed_superlink_lose_nothing(tmp_path, expected):
         found = flower.wait_for_result(150)
         assert_on_loopback_alone([p for command in flower.commands.values() for p in command.process_ids()])
     assert not (tmp_path / "first.npz").exists()
-    assert_same(found, tmp_path, expected)
+    assert_same(found, tmp_path, HOSPITALS)
 
 
-def test_strangers_are_refused_and_the_run_goes_on(tmp_path, expected):
+def test_strangers_are_refused_and_the_run_goes_on(tmp_path):
     """A node without a key, one with an unknown key, and one that trusts another authority."""
-    advice = make_credentials(tmp_path / "ours", "berlin", "paris")
+    advice = make_credentials(tmp_path / "ours", "berlin")
     make_credentials(tmp_path / "theirs", "mallory")
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     with Deployment(tmp_path / "run", ours) as flower:
         flower.start_superlink()
-        for name in ("berlin", "paris"):
-            flower.flwr("supernode", "register", ours / "server" / f"{name}.pub", "test")
+        flower.flwr("supernode", "register", ours / "server" / "berlin.pub", "test")
         trust = ["--root-certificates", ours / "berlin" / "ca.crt"]
         few = ["--max-retries", "2"]
         flower.start_node("no key", 0, *trust, *few)
@@ -106,9 +105,8 @@ def test_strangers_are_refused_and_the_run_goes_on(tmp_path, expected):
         flower.start_node("wrong key", 0, *trust, key, theirs / "mallory" / "node.key", *few)
         deceived = ["--root-certificates", theirs / "mallory" / "ca.crt", key, ours / "berlin" / "node.key", *few]
         flower.start_node("wrong certificate", 0, *deceived)
-        for number, name in enumerate(("berlin", "paris")):
-            flower.start_node(name, number, *trust, key, ours / name / "node.key")
-        flower.run(rounds=ROUNDS, result=f"{tmp_path}/x.npz", timeout=60.0)
+        flower.start_node("berlin", 0, *trust, key, ours / "berlin" / "node.key")
+        flower.run(clients=1, rounds=ROUNDS, result=f"{tmp_path}/x.npz", timeout=60.0)
         found = flower.wait_for_result(150)
         reasons = {
             "no key": "All SuperNodes must be registered",
@@ -120,7 +118,7 @@ def test_strangers_are_refused_and_the_run_goes_on(tmp_path, expected):
             assert reason in flower.said(name)
             assert "SuperNode ID" not in flower.said(name)
         assert_on_loopback_alone([p for command in flower.commands.values() for p in command.process_ids()])
-    assert_same(found, tmp_path / "run", expected)
+    assert_same(found, tmp_path / "run", HOSPITALS[:1])
     assert "flower-supernode --superlink" in advice
 
 

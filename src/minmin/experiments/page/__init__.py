@@ -66,7 +66,7 @@ def _group(summary: Summary, group: str, command: str) -> dict[str, Any]:
     return {
         "sweep": sweep,
         "title": GROUPS[group],
-        "text": describe_group(group),
+        "text": describe_group(settings[0]),
         "panels": (
             [{"key": f"{group}/{kind}", "label": f"{_SYMBOLS[kind]} calls"} for kind in KINDS]
             if sweep

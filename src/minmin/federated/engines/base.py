@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Protocol
 
 from minmin.federated.protocol import Envelope
 
@@ -26,3 +27,13 @@ class Engine(ABC):
 
     def close(self) -> None:  # noqa: B027 - many engines have nothing to release
         """Release the engine's resources; does nothing unless overridden."""
+
+
+class Channel(Protocol):
+    """One end of a connection to another process. Its class differs between Windows and other systems."""
+
+    def send_bytes(self, data: bytes, /) -> None: ...
+
+    def recv_bytes(self) -> bytes: ...
+
+    def close(self) -> None: ...

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from minmin.errors import InputError, UnsupportedError
+from minmin.errors import InputError, UnsupportedError, needs_extra
 from minmin.federated.client import Client
 from minmin.federated.engines.base import Engine
 from minmin.federated.engines.flower_processes import Flower, FlowerError
@@ -45,9 +45,11 @@ class FlowerEngine(Engine):
     """
 
     def __init__(self, clients: Sequence[Client], *, deployment: bool = False):
+        if not hasattr(socket, "AF_UNIX"):
+            raise UnsupportedError("engine 'flower' needs Linux or macOS; engine 'processes' gives the same answer")
         for module in ("flwr", "ray")[: 1 if deployment else 2]:
             if importlib.util.find_spec(module) is None:
-                raise UnsupportedError(f"engine 'flower' needs {module}: pip install 'minmin[flower]'")
+                raise UnsupportedError(needs_extra("engine 'flower'", module, "flower"))
         self._simulation = not deployment
         self._originals = clients
         default = tempfile.gettempdir()
@@ -88,6 +90,7 @@ class FlowerEngine(Engine):
 
     def _start(self) -> None:
         """Start the SuperLink, the nodes, and the relay app, which connects when it runs."""
+        assert hasattr(socket, "AF_UNIX")
         with socket.socket(socket.AF_UNIX) as ours:
             path = socket_path(self._folder)
             path.unlink(missing_ok=True)

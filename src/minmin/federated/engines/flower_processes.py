@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from minmin.errors import MinMinError
+from minmin.errors import MinMinError, needs_extra
 from minmin.federated.engines import guard
 
 HOST = "127.0.0.1"
@@ -127,7 +127,7 @@ def program(name: str) -> str:
     """The path of one of Flower's commands, preferably of the Python environment in use."""
     path = shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
     if path is None:
-        raise FlowerError(f"the command {name} is not installed: pip install 'minmin[flower]'")
+        raise FlowerError(needs_extra("engine 'flower'", f"the command {name}", "flower"))
     return path
 
 

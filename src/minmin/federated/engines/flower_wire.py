@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
+from minmin.federated.engines.base import Channel
 from minmin.federated.protocol import Envelope
 
 
@@ -21,7 +20,7 @@ def client_path(folder: Path, number: int) -> Path:
     return folder / f"{number}.client"
 
 
-def write_requests(connection: Connection[Any, Any], requests: Mapping[int, Envelope], timeout: float | None) -> None:
+def write_requests(connection: Channel, requests: Mapping[int, Envelope], timeout: float | None) -> None:
     """Send the requests; one that goes to several clients is sent once."""
     different = {request.digest: request for request in requests.values()}
     groups = [[number for number, request in requests.items() if request.digest == digest] for digest in different]
@@ -30,19 +29,19 @@ def write_requests(connection: Connection[Any, Any], requests: Mapping[int, Enve
         connection.send_bytes(request.data)
 
 
-def read_requests(connection: Connection[Any, Any]) -> tuple[dict[int, Envelope], float | None]:
+def read_requests(connection: Channel) -> tuple[dict[int, Envelope], float | None]:
     header = json.loads(connection.recv_bytes())
     envelopes = [Envelope.from_bytes(connection.recv_bytes()) for _ in header["groups"]]
     pairs = zip(header["groups"], envelopes, strict=True)
     return {number: envelope for group, envelope in pairs for number in group}, header["timeout"]
 
 
-def write_replies(connection: Connection[Any, Any], replies: Mapping[int, Envelope]) -> None:
+def write_replies(connection: Channel, replies: Mapping[int, Envelope]) -> None:
     connection.send_bytes(json.dumps(list(replies)).encode())
     for reply in replies.values():
         connection.send_bytes(reply.data)
 
 
-def read_replies(connection: Connection[Any, Any]) -> dict[int, Envelope]:
+def read_replies(connection: Channel) -> dict[int, Envelope]:
     numbers = json.loads(connection.recv_bytes())
     return {number: Envelope.from_bytes(connection.recv_bytes()) for number in numbers}

@@ -47,12 +47,13 @@ def main() -> None:
         pass
     process.kill()
     process.wait()
-    while others := descendants(os.getpid()):
-        for other in others:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(other, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(-1, 0)
+    if sys.platform == "linux":
+        while others := descendants(os.getpid()):
+            for other in others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(other, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(-1, 0)
 
 
 if __name__ == "__main__":

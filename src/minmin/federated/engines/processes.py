@@ -10,13 +10,12 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent import futures
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from minmin.errors import InputError
 from minmin.federated.client import Client
-from minmin.federated.engines.base import Engine
+from minmin.federated.engines.base import Channel, Engine
 from minmin.federated.engines.states import copy_states_back, move_to_folders
 from minmin.federated.protocol import Envelope
 
@@ -31,7 +30,7 @@ _READY = b"ready"
 
 class _Running(NamedTuple):
     process: Any
-    connection: Connection
+    connection: Channel
 
 
 class ProcessEngine(Engine):
@@ -146,7 +145,7 @@ def _find_late(tasks: Iterable[futures.Future[Any]], timeout: float | None) -> s
             return late
 
 
-def _ask(connection: Connection, data: bytes) -> bytes | None:
+def _ask(connection: Channel, data: bytes) -> bytes | None:
     """Send a request and return the reply; None if there is none."""
     try:
         connection.send_bytes(data)
@@ -155,14 +154,14 @@ def _ask(connection: Connection, data: bytes) -> bytes | None:
     return _receive(connection)
 
 
-def _receive(connection: Connection) -> bytes | None:
+def _receive(connection: Channel) -> bytes | None:
     try:
         return connection.recv_bytes()
     except (EOFError, OSError):
         return None
 
 
-def _serve(client: Client, connection: Connection) -> None:
+def _serve(client: Client, connection: Channel) -> None:
     """Run a client's process: reply to requests until the server closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -4,10 +4,12 @@
 ``run(clients, engine="flower")`` instead.
 """
 
+from minmin.errors import needs_extra
+
 try:
     import flwr  # noqa: F401
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("Flower is not installed: pip install 'minmin[flower]'") from error
+    raise ModuleNotFoundError(needs_extra("minmin.federated.flower", "flwr", "flower")) from error
 
 from minmin.federated.flower.client import client_app, client_id
 from minmin.federated.flower.grid import GridEngine

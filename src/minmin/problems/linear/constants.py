@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,13 @@ from minmin.problems.spectrum import (
     smoothness_frontier,
 )
 
-_Pairs = list[tuple[float, float]]
+
+class _ValidPairs(NamedTuple):
+    """Valid (L_x, L_y), valid (mu_x, mu_y), and how many products with X and with Y they took."""
+
+    smoothness: list[tuple[float, float]]
+    convexity: list[tuple[float, float]]
+    passes: tuple[int, int]
 
 
 class LinearConstants:
@@ -34,6 +41,11 @@ class LinearConstants:
         self._x_block, self._y_block, self._loss, self._weights = x_block, y_block, loss, weights
         self._chosen: dict[float, Constants] = {}
 
+    @property
+    def passes(self) -> tuple[int, int]:
+        """How many products with X and with Y they take; a Gram matrix takes one for each of its columns."""
+        return (0, 0) if math.isinf(self._loss.max_curvature) else self._valid_pairs.passes
+
     def choose(self, cost_ratio: float) -> Constants:
         """The constants with the lowest expected cost if ∇ₓ costs ``cost_ratio`` times as much as ∇ᵧ."""
         if cost_ratio not in self._chosen:
@@ -44,12 +56,13 @@ class LinearConstants:
         if math.isinf(self._loss.max_curvature):
             least = self._x_block.penalty.least, self._y_block.penalty.least
             return Constants(math.inf, math.inf, *least, "proved")
-        L_x, L_y, mu_x, mu_y = choose_cheapest(*self._valid_pairs, cost_ratio)
+        valid = self._valid_pairs
+        L_x, L_y, mu_x, mu_y = choose_cheapest(valid.smoothness, valid.convexity, cost_ratio)
         return Constants(L_x, L_y, mu_x, mu_y, "proved")
 
     @cached_property
-    def _valid_pairs(self) -> tuple[_Pairs, _Pairs]:
-        """Valid (L_x, L_y) and (mu_x, mu_y).
+    def _valid_pairs(self) -> _ValidPairs:
+        """Valid (L_x, L_y) and (mu_x, mu_y), and the products that they took.
 
         inf ℓ'' · G ⪯ H - diag(alpha) ⪯ sup ℓ'' · G with the Gram matrix G = [X Y]ᵀ diag(w) [X Y]. If a sample has
         several margins, there is one such G for each.
@@ -62,14 +75,18 @@ class LinearConstants:
         if columns + Y.shape[1] <= EXACT_UP_TO:
             cross = gram(X, weights, Y)
             G = np.block([[gram(X, weights), cross], [cross.T, gram(Y, weights)]])
+            passes = G.shape[0], Y.shape[1]
             smoothness = smoothness_frontier(most * G, columns)
             if least > 0.0:
                 convexity = [*convexity, *convexity_frontier(least * G, columns)]
         else:
-            smoothness = norm_pairs(most * bound_squared_norm(X, weights), most * bound_squared_norm(Y, weights))
+            (norm_x, passes_x), (norm_y, passes_y) = bound_squared_norm(X, weights), bound_squared_norm(Y, weights)
+            passes = passes_x, passes_y
+            smoothness = norm_pairs(most * norm_x, most * norm_y)
         in_x, in_y = self._x_block.penalty, self._y_block.penalty
         tiny = float(np.finfo(np.float64).tiny)  # for data that are all zero, as L must be positive
-        return (
-            [(max(L_x, tiny) + in_x.most, max(L_y, tiny) + in_y.most) for L_x, L_y in smoothness],
-            [(mu_x + in_x.least, mu_y + in_y.least) for mu_x, mu_y in convexity],
+        return _ValidPairs(
+            smoothness=[(max(L_x, tiny) + in_x.most, max(L_y, tiny) + in_y.most) for L_x, L_y in smoothness],
+            convexity=[(mu_x + in_x.least, mu_y + in_y.least) for mu_x, mu_y in convexity],
+            passes=passes,
         )

@@ -116,7 +116,14 @@ class LinearModel(SecondOrderProblem):
         return self.constants_for(EXPENSIVE)
 
     def constants_for(self, cost_ratio: float) -> Constants:
-        return self._proof.choose(cost_ratio) if self._given is None else self._given
+        if self._given is not None:
+            return self._given
+        constants = self._proof.choose(cost_ratio)
+        self._count_constants()
+        return constants
+
+    def passes_for_constants(self) -> tuple[int, int]:
+        return self._proof.passes if self._given is None else (0, 0)
 
     @property
     def prototype(self) -> Array:
@@ -149,8 +156,7 @@ class LinearModel(SecondOrderProblem):
     def swapped(self) -> Self:
         twin = self._with_blocks(self.y_block, self.x_block)  # they still count under their original names
         twin.tally = self.tally.swapped()
-        constants = self._proof.choose(1.0 / EXPENSIVE) if self._given is None else self._given
-        twin._given = constants.swapped()
+        twin._given = self.constants_for(1.0 / EXPENSIVE).swapped()
         return twin
 
     def with_penalties(self, alpha_x: Any, alpha_y: Any) -> Self:

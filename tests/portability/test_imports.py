@@ -1,0 +1,49 @@
+"""`import minmin` loads what every user needs, and nothing else."""
+
+import subprocess
+import sys
+
+import pytest
+
+LATER = ("cli", "estimators", "experiments", "federated")
+OF_EXTRAS = (
+    "click",
+    "flwr",
+    "jinja2",
+    "matplotlib",
+    "pandas",
+    "plotly",
+    "pyarrow",
+    "ray",
+    "scipy.optimize",
+    "scipy.stats",
+    "skops",
+    "sklearn",
+    "torch",
+)
+
+
+def loaded_by(program):
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}; import sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return set(done.stdout.split())
+
+
+def test_what_few_need_is_loaded_when_asked_for():
+    modules = loaded_by("import minmin")
+    assert "minmin.solve" in modules
+    assert not modules & {*OF_EXTRAS, *(f"minmin.{name}" for name in LATER)}
+
+
+@pytest.mark.parametrize("name", ["estimators", "federated"])
+def test_it_is_there_without_an_import_of_its_own(name):
+    assert f"minmin.{name}" in loaded_by(f"import minmin; minmin.{name}")
+
+
+def test_a_federation_needs_no_extra():
+    assert not loaded_by("import minmin; minmin.federated") & set(OF_EXTRAS)
