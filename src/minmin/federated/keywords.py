@@ -25,7 +25,7 @@ OF_RUN = Keywords(
         ("y0 x_0 start init", "the start is x0; clients have their own y0: minmin.federated.Client(problem, y0=...)"),
         ("seed random_state random_seed rng", "only 'proxskip' draws random numbers; its option is seed"),
         ("target_value", "a run stops at tol, rounds or max_seconds; a callback that returns True stops it, too"),
-        ("options", "give each option as a separate keyword: run(clients, 'bam', inner='nag')"),
+        ("options", "give every option as a keyword of its own: run(clients, 'bam', inner='nag')"),
         *HINTS,
     ),
 )
