@@ -62,7 +62,8 @@ best_index_, best_score_ : int, float
 gap_bound_ : float
     f at the coefficients is at most this above its minimum.
 calls_ : dict
-    How often the fit computed what; "passes" are products with the columns that are not cheap.
+    The number of gradients, Hessians and so on that the fit computed; "passes" are products with the columns that are
+    not cheap.
 n_iter_ : int
     The number of Newton steps.
 result_ : minmin.Result

@@ -1,4 +1,4 @@
-"""What to say of an unknown keyword of run()."""
+"""Hints for unknown keywords of run()."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_RUN = Keywords(
     ),
     (
         (f"{ITERATIONS} max_rounds n_rounds max_grad_x max_grad_y", "the budgets are rounds and max_seconds"),
-        ("max_time time_limit", "the budget of time is max_seconds, and timeout is for one answer of a client"),
+        ("max_time time_limit", "the budget of time is max_seconds, and timeout is for one reply of a client"),
         ("y0 x_0 start init", "the start is x0; clients have their own y0: minmin.federated.Client(problem, y0=...)"),
         ("seed random_state random_seed rng", "only 'proxskip' draws random numbers; its option is seed"),
         ("target_value", "a run stops at tol, rounds or max_seconds; a callback that returns True stops it, too"),

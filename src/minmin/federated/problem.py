@@ -150,15 +150,15 @@ class RemoteSlice(Slice):
     def _run_round(self, task: YTask) -> tuple[tuple[Any, ...], list[Reply]]:
         tally = self._federation.tally
         tally.add("grad_x")  # first, since it raises if the budget is spent: then nothing is sent
-        begun = task.begin(self._federation.prototype)
-        memory = frozenset(public_part(begun))
+        first_memory = task.begin(self._federation.prototype)
+        memory = frozenset(public_part(first_memory))
         replies = self._federation.session.run_task(self.x, task, memory, value=self._federation.values)
         for reply in replies:
             for kind, count in reply.calls.items():
                 if kind not in ("grad_x", "value"):
                     for _ in range(count):
                         tally.add(kind)
-        return tuple(begun._replace(**reply.memory) for reply in replies), replies
+        return tuple(first_memory._replace(**reply.memory) for reply in replies), replies
 
 
 class _RemoteEvaluation(Evaluation):

@@ -163,7 +163,7 @@ def test_clients_of_a_script_are_named(monkeypatch):
 
     OfAScript.__module__, OfAScript.__qualname__ = "__main__", "OfAScript"
     monkeypatch.setattr("__main__.OfAScript", OfAScript, raising=False)
-    with pytest.raises(minmin.InputError, match="client 0 holds something of the script that runs"):
+    with pytest.raises(minmin.InputError, match="client 0 uses something defined in the script itself"):
         FlowerEngine([OfAScript(PROBLEMS[0])])
 
 
