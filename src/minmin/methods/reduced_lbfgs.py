@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.orientation import Outer
 from minmin.core.problem import Evaluation, Problem
 from minmin.core.rounding import is_same_point
-from minmin.core.vectors import Vector, dot, norm, parts_of, square
+from minmin.core.vectors import Vector, dot, norm, parts_of
 from minmin.errors import InputError, as_number
 from minmin.methods.bam import Bam, BamState
 from minmin.methods.base import (
@@ -23,6 +22,7 @@ from minmin.methods.base import (
     require_flag,
     require_y_hessian,
 )
+from minmin.methods.gap_estimate import GapEstimate, half_square_over, least_curvature_in_x
 from minmin.methods.inner.objective import first_step
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
@@ -49,22 +49,13 @@ _OVERSHOOT = 0.3
 _MOST_GROWTH = 1e3
 """A step is at most this many times as long as the one before: after nearly flat f it would be far too long. 24 hard
 cases of the tests take 546 steps in total with 10, and 432 to 434 with 10³ to 10³⁰."""
-_MOST_RESTARTS = 6
+_ROUNDING_LEVEL, _POINTS_AT_ROUNDING_LEVEL = 64.0, 3
+"""A run without constants ends after this many points in a row where both gradients are at most this times eps times
+the largest ones before: rounding errors of terms that large are expected in them."""
+_MOST_RESTARTS = 3
 """The number of times in a row that a run which does not move x lowers y again, or drops its pairs, before it ends. By
 then the ratio has shrunk by 0.1⁶, a millionth, or by 0.5⁶, a 64th, if no step in x was tried. With no restart, 21 of 25
 hard cases of the tests stall above 1e-12; with 2 to 6 three do, and with 10 two."""
-_SAFETY_FACTOR = 4.0
-"""Estimated bounds are multiplied by this. On 800 small random quadratics no bound was below the true gap, with the
-factor or without it; on 120 with κ_x from 10³ to 10⁶ and 30 variables in x, one was with the factor, and two
-without."""
-_POINTS_FOR_ESTIMATE = 20
-"""Estimated bounds use the largest gradients of this many points (fewer if x has fewer variables): gradients show flat
-directions only after the steep ones are gone. On the same 120 quadratics, 68 bounds were too low with 1 point, 28 with
-5, 10 with 10, 1 with 20 and none with 33, for 2096, 4057, 5373, 7185 and 9725 calls of ∇ₓ."""
-_EXTRA_POINTS = 3
-"""If x has fewer variables than that, the number of points is the number of variables plus this: after one step per
-variable every direction has been seen. Of 800 bounds on quadratics with 1 to 8 variables in x, two were too low with 0
-extra points, and none with 1 and 3."""
 _PATIENCE_FACTOR = 4
 """The patience in units of BAM's: two until BAM takes over, one for BAM to halve the bound, and one as a margin."""
 
@@ -104,8 +95,12 @@ class ReducedState(NamedTuple):
     candidate : Candidate
     best : Candidate
         The candidate with the lowest bound.
-    norms : tuple of pairs of float
-        |∇ₓf| and |∇ᵧf| at the newest points.
+    estimate : GapEstimate
+        Of f - f*, if the constants are unknown.
+    largest_gradients : pair of float
+        The largest |∇ₓf| and |∇ᵧf| of all candidates.
+    at_rounding_level : int
+        Candidates in a row with gradients that rounding errors may explain.
     secant_point : SecantPoint or None
     guard : BamState or None
         The state of BAM, once it has taken over.
@@ -123,7 +118,9 @@ class ReducedState(NamedTuple):
     first_bound: float
     candidate: Candidate
     best: Candidate
-    norms: tuple[tuple[float, float], ...]
+    estimate: GapEstimate
+    largest_gradients: tuple[float, float]
+    at_rounding_level: int
     secant_point: SecantPoint | None
     guard: BamState | None
 
@@ -159,7 +156,7 @@ class ReducedLbfgs(Method):
     """
 
     name: ClassVar[str] = "reduced-lbfgs"
-    state_types: ClassVar[tuple[type, ...]] = (ReducedState, YMemory, *Bam.state_types)
+    state_types: ClassVar[tuple[type, ...]] = (ReducedState, GapEstimate, YMemory, *Bam.state_types)
     inner: str = "auto"
     outer: str = "x"
     inner_tolerance_ratio: float | None = None
@@ -201,7 +198,9 @@ class ReducedLbfgs(Method):
             first_bound=math.inf,
             candidate=start,
             best=start,
-            norms=(),
+            estimate=GapEstimate(),
+            largest_gradients=(0.0, 0.0),
+            at_rounding_level=0,
             secant_point=None,
             guard=None,
         )
@@ -224,8 +223,8 @@ class ReducedLbfgs(Method):
             state = state._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
             lowered, evaluation = self._lower_y(problem, state, allowed)
             return self._judge(problem, lowered, evaluation, exhausted=state.stuck > _MOST_RESTARTS)
-        moved, evaluation = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
-        if not is_same_point(state.x, moved.x, evaluation.rounding.eps):
+        moved, evaluation, found = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
+        if found and not is_same_point(state.x, moved.x, evaluation.rounding.eps):
             return self._judge(problem, moved._replace(stuck=0), evaluation, exhausted=False)
         # An inaccurate y, or bad pairs, can look like rounding. Rule them out first: tighten y, drop the pairs.
         restarted = moved._replace(
@@ -267,8 +266,8 @@ class ReducedLbfgs(Method):
 
     def _move_x(
         self, problem: Problem, state: ReducedState, direction: Vector, allowed: float
-    ) -> tuple[ReducedState, Evaluation]:
-        """The state after a step along the direction, and the evaluation there."""
+    ) -> tuple[ReducedState, Evaluation, bool]:
+        """The state after a step along the direction, the evaluation there, and whether the step will do."""
 
         def at(x: Vector) -> XPoint:
             nonlocal state
@@ -287,22 +286,20 @@ class ReducedLbfgs(Method):
             return norm(new.gradient) == 0.0
 
         start = XPoint(state.x, state.gradient)
-        point = search_along(start, direction, at, learn, overshoot=_OVERSHOOT, is_enough=is_enough)
+        point, found = search_along(start, direction, at, learn, overshoot=_OVERSHOOT, is_enough=is_enough)
         assert point.evaluation is not None
-        return state, point.evaluation
+        return state, point.evaluation, found
 
     def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool) -> ReducedState:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
-        newest = (evaluation.grad_x_norm, evaluation.grad_y_norm)
-        # If x can no longer move, later points would be the same, so only the newest one counts.
-        points = _count_points_for_estimate(problem)
-        state = state._replace(
-            norms=points * (newest,) if exhausted else (*state.norms, newest)[-points:],
-            secant_point=check_constants(problem, evaluation, state.secant_point),
-        )
+        state = state._replace(secant_point=check_constants(problem, evaluation, state.secant_point))
         bound = problem.bound(evaluation)
         if math.isinf(bound.value):
-            bound = self._estimate_bound(problem, state)
+            state = _watch_rounding(state, evaluation)._replace(
+                estimate=state.estimate.add(self._estimate_gap(state, evaluation))
+            )
+            exhausted = exhausted or state.at_rounding_level >= _POINTS_AT_ROUNDING_LEVEL
+            bound = state.estimate.to_bound(exhausted)
         candidate = Candidate(state.x, evaluation.y, bound, exhausted)
         best = candidate if bound.value <= state.best.bound.value else state.best
         first_bound = bound.value if math.isinf(state.first_bound) else state.first_bound
@@ -314,20 +311,23 @@ class ReducedLbfgs(Method):
         guard = Bam().init(problem, best.x, evaluation.y)  # federated clients keep only the newest y
         return state._replace(guard=guard, candidate=best._replace(note=note))
 
-    def _estimate_bound(self, problem: Problem, state: ReducedState) -> Bound:
-        """|∇f|²/2μ with the least curvatures seen in place of μ, times a safety factor for those not seen."""
-        if state.norms[-1] == (0.0, 0.0):
-            return Bound(0.0)
-        in_x, in_y = state.min_curvature_seen, min(memory.min_curvature_seen for memory in state.y)
-        enough = len(state.norms) >= _count_points_for_estimate(problem)
-        if not (enough and min(in_x, in_y) > 0.0 and max(in_x, in_y) < math.inf):
-            return UNKNOWN
-        norm_x, norm_y = (max(norms) for norms in zip(*state.norms, strict=True))
-        return Bound(_SAFETY_FACTOR * (square(norm_x) / (2.0 * in_x) + square(norm_y) / (2.0 * in_y)))
+    def _estimate_gap(self, state: ReducedState, evaluation: Evaluation) -> float:
+        """|∇f|²/2m in both blocks, with the least curvatures m that the run has seen."""
+        in_x = least_curvature_in_x(state.min_curvature_seen, state.pairs)
+        in_y = min(memory.min_curvature_seen for memory in state.y)
+        gain = state.gain if math.isfinite(state.gain) else 0.0
+        return half_square_over(evaluation.grad_x_norm, in_x) + max(half_square_over(evaluation.grad_y_norm, in_y), gain)
 
 
-def _count_points_for_estimate(problem: Problem) -> int:
-    return min(_POINTS_FOR_ESTIMATE, problem.d_x + _EXTRA_POINTS)
+def _watch_rounding(state: ReducedState, evaluation: Evaluation) -> ReducedState:
+    """The state with its count of candidates at rounding level."""
+    norms = evaluation.grad_x_norm, evaluation.grad_y_norm
+    largest = tuple(max(pair) for pair in zip(norms, state.largest_gradients, strict=True))
+    level = _ROUNDING_LEVEL * evaluation.rounding.eps
+    is_there = all(norm <= level * most for norm, most in zip(norms, largest, strict=True))
+    return state._replace(
+        largest_gradients=(largest[0], largest[1]), at_rounding_level=state.at_rounding_level + 1 if is_there else 0
+    )
 
 
 def _can_guard(constants: Constants) -> bool:

@@ -25,6 +25,7 @@ _SHRINK, _FASTEST_SHRINK = 0.25, 1e-100
 """The factor by which a step shrinks when it is too long for the second time. It is squared each further time, down to
 ``_FASTEST_SHRINK``. ``_SHRINK`` does not matter: with 0.1 to 0.9, reduced-newton takes 74 to 77 steps in total from
 nine starts at distances 10² to 10⁶."""
+_LEAST_SHORTENING = 0.1
 
 P = TypeVar("P")
 
@@ -50,26 +51,36 @@ def search_along(
     *,
     overshoot: float,
     is_enough: Callable[[V], bool],
-) -> V:
-    """Take a step, shortening it while it overshoots. Returns the last point visited.
+) -> tuple[V, bool]:
+    """Take a step, shortening it while it overshoots. Returns the last point visited, and whether it will do.
 
-    On a convex function the slope at a step's end tells whether the step was too long. ``learn(point, step, change,
-    product)`` is called for every point visited: the step there, the change of gradient over it, and their inner
-    product.
+    On a convex function the slope at a step's end tells whether the step was too long. The next step ends where the
+    secant of the slopes is zero, but is at least a tenth as long, then a hundredth, and so on: a slope that explodes
+    says little. Slopes of a convex function fall as the step shortens. Where they do not, they are rounding errors, or
+    f is not convex, and the search ends without success.
+
+    ``learn(point, step, change, product)`` is called for every point visited: the step there, the change of gradient
+    over it, and their inner product.
     """
     slope = dot(start.gradient, step)
-    visited: list[V] = []
-
-    def visit(t: float) -> tuple[V, float]:
+    t, least_fraction, last_end = 1.0, _LEAST_SHORTENING, math.inf
+    for _ in range(_MOST_TRIALS):
         taken = step if t == 1.0 else t * step
         new = at(start.v + taken)
-        visited[:] = [new]
         change = new.gradient - start.gradient
         learn(new, taken, change, dot(taken, change))
-        return new, slope + dot(step, change)
-
-    search_step(visit, slope, overshoot=overshoot, is_enough=is_enough)
-    return visited[0]
+        end = slope + dot(step, change)
+        if is_enough(new) or end <= -overshoot * slope:
+            return new, True
+        fraction = _FRACTION_WITHOUT_SLOPE
+        if math.isfinite(end):
+            if end >= last_end:
+                break
+            last_end = end
+            fraction = max(slope / (slope - end), least_fraction)
+        t *= fraction
+        least_fraction *= _LEAST_SHORTENING
+    return new, False
 
 
 def search_step(
@@ -77,15 +88,13 @@ def search_step(
     slope: float,
     *,
     overshoot: float,
-    undershoot: float | None = None,
-    is_enough: Callable[[P], bool] = lambda point: False,
+    undershoot: float,
 ) -> tuple[P | None, float]:
     """Find a step t that is neither too long nor too short. Returns the point at t, and t.
 
     The first step is t = 1. Steps double while they are too short. After one was too long, the next lies between the
     last two: at the zero of the secant of the slopes, kept away from both ends. Steps that are too long repeatedly
-    shrink faster and faster. Without ``undershoot`` the zero of the secant is always taken, since nothing would
-    lengthen a step that shrank too fast.
+    shrink faster and faster.
 
     If no such t is found, the longest step that was too short is returned, since f falls along all of it; or None and
     zero if there was none.
@@ -98,31 +107,24 @@ def search_step(
         The slope at zero.
     overshoot : float
         A step is too long if f rises at its end more than this times as steeply as it falls at zero.
-    undershoot : float, optional
-        A step is too short if f still falls at its end more than this times as steeply as at zero. By default no step
-        is too short.
-    is_enough : callable, optional
-        Whether a point ends the search whatever its slope.
+    undershoot : float
+        A step is too short if f still falls at its end more than this times as steeply as at zero.
     """
     best: P | None = None
     low, low_slope = 0.0, slope
     t, high, shrink = 1.0, math.inf, 1.0
     for _ in range(_MOST_TRIALS):
         point, end = at(t)
-        if is_enough(point):
-            return point, t
         if not end <= -overshoot * slope:  # too long, or NaN
             high = t
             zero = low_slope / (low_slope - end) if math.isfinite(end) else _FRACTION_WITHOUT_SLOPE  # of the secant
             fraction = min(max(zero, _LEAST_FRACTION), _MOST_FRACTION)
-            if undershoot is None:
-                t = zero * high
-            elif low == 0.0:
+            if low == 0.0:
                 t = min(fraction, shrink) * high
                 shrink = max(min(_SHRINK, shrink * shrink), _FASTEST_SHRINK)
             else:
                 t = _between(low, high, fraction)
-        elif undershoot is not None and end < undershoot * slope:
+        elif end < undershoot * slope:
             best, low, low_slope = point, t, end
             t = 2.0 * t if math.isinf(high) else _between(low, high, 0.5)
         else:

@@ -52,13 +52,15 @@ class LbfgsSolver(InnerSolver):
             step, informed = self._step(objective, point, memory)
             if not objective.is_worthwhile(point, step, informed=informed) or objective.is_spent:
                 break
-            moved = search_along(point, step, objective.at, learn, overshoot=objective.overshoot, is_enough=is_enough)
+            moved, found = search_along(
+                point, step, objective.at, learn, overshoot=objective.overshoot, is_enough=is_enough
+            )
             if not math.isfinite(norm(moved.v) + moved.residual):
                 raise NonFiniteError(
                     "y or ∇ᵧf became infinite or NaN; f may be unbounded below in y, or not finite around the start, "
                     f"or {GRADIENT_MAY_BE_WRONG}"
                 )
-            has_stopped = is_same_point(point.v, moved.v, point.evaluation.rounding.eps)
+            has_stopped = not found or is_same_point(point.v, moved.v, point.evaluation.rounding.eps)
             point = moved
             if has_stopped:
                 break
