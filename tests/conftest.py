@@ -20,7 +20,7 @@ settings.load_profile("minmin")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """One more than cores where the tests with the mark ``flower`` run, which mostly wait."""
+    """One more than cores where nothing is left out: the tests with the mark ``flower`` wait at times."""
     return None if config.option.markexpr else 1 + (os.cpu_count() or 1)
 
 
