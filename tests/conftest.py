@@ -19,6 +19,12 @@ settings.load_profile("minmin")
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One more than cores where nothing is left out: the tests with the mark ``flower`` wait at times."""
+    return None if config.option.markexpr else 1 + (os.cpu_count() or 1)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Groups of our own: some pairs of pytest and pytest-xdist silently ignore the mark ``xdist_group``."""
     if config.getoption("dist") != "loadfile":

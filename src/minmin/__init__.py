@@ -1,6 +1,5 @@
 """Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the optimum you are."""
 
-import warnings
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +9,7 @@ from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem
 from minmin.core.vectors import Parts
+from minmin.deprecation import warn_renamed
 from minmin.errors import (
     CheckpointError,
     ConstantsError,
@@ -66,7 +66,6 @@ def __getattr__(name: str) -> Any:
         return import_module(f"minmin.{name}")
     if name in _RENAMED:
         new = _RENAMED[name]
-        message = f"minmin.{name} is now called {new}; the old name will be removed in 0.3"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        warn_renamed(f"minmin.{name}", new, stacklevel=2)
         return globals()[new]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,6 +17,7 @@ def problem_of(kind):
     return minmin.Sum([Quadratic.random(d_x=5, d_y=3, L_x=5.0, L_y=30.0, coupling=1.0, seed=s) for s in range(2)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("kind", ["quadratic", "glm", "sum"])
 def test_cut_anywhere_a_resumed_run_is_the_undisturbed_one(variant, kind, tmp_path):

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from minmin.experiments.figures import draw_figures
 from minmin.experiments.race import levels
 from minmin.experiments.runner import tasks
 from minmin.experiments.settings import PAPERS
-from minmin.experiments.settings import SETTINGS as PROBLEMS
 
 from .conftest import SETTINGS, command
 
@@ -170,14 +168,12 @@ def test_interrupted_it_goes_on_to_the_very_same_bytes(part, tmp_path):
 def reproduce_federated(folder, monkeypatch):
     """With the longest of the local steps that are tuned; the shorter ones take most of the time."""
     methods = tuple(key for key in FEDERATED if not key.endswith(("-0.5", "-1")))
-    for key, setting in PROBLEMS.items():
-        if setting.experiment == "federated":
-            monkeypatch.setitem(PROBLEMS, key, replace(setting, methods=methods))
+    monkeypatch.setattr("minmin.experiments.settings.FEDERATED", methods)
     return reproduce_here("federated", folder)
 
 
 def reproduce_here(experiment, folder):
-    arguments = ["reproduce", experiment, "--seeds", "1", "--tol", "0.05", "--out", str(folder), "--quiet"]
+    arguments = ["reproduce", experiment, "--seeds", "1", "--tol", "0.1", "--out", str(folder), "--quiet"]
     assert run_command(arguments) == 0
     return results(folder)
 

@@ -127,6 +127,7 @@ class Indescribable(Quadratic):
         raise RuntimeError("the data are gone")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "processes"])
 def test_before_the_first_round(engine):
     """A run that cannot be looked at ends where it starts; one that cannot be described does not begin."""

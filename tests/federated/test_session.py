@@ -90,6 +90,7 @@ def test_a_reply_is_stored_as_the_bytes_that_are_encoded_once(calls, tmp_path):
     assert calls["encode"] == 4 * 3
 
 
+@pytest.mark.slow
 def test_between_processes_the_server_encodes_every_request_once(calls):
     result = federated.run(three_clients(), rounds=4, tol=0.0, engine="processes")
     exchanges = calls["encode"]

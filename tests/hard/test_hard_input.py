@@ -84,10 +84,15 @@ SCALES = {
     "kappa 1e12": {"L_x": 1.0, "mu_x": 1e-12, "L_y": 1.0, "mu_y": 1e-12},
     "float32, kappa 1e6": {"dtype": np.float32, "L_x": 1.0, "mu_x": 1e-6},
 }
+HARDEST = ("kappa_x 1e8", "kappa_y 1e8", "kappa 1e12")
+"""Methods that do not arrive early do not arrive at all."""
+SMALL_BUDGET = {"max_grad_x": 10_000, "max_grad_y": 20_000}
 for m, options in METHODS.items():
     for s, parameters in SCALES.items():
         tol = 1e-6 * parameters.get("scale", 1.0)
-        case(f"{m}: {s}", lambda p=parameters, o=options, t=tol: quadratic(**p).run(tol=t, **o))
+        budget = SMALL_BUDGET if s in HARDEST else {}
+        arguments = {"tol": tol, **budget, **options}
+        case(f"{m}: {s}", lambda p=parameters, a=arguments: quadratic(**p).run(**a))
     case(f"{m}: a start 1e6 away", lambda o=options: quadratic().run(np.full(8, 1e6), np.full(4, -1e6), **o))
     case(f"{m}: d_x = 1", lambda o=options: quadratic(d_x=1).run(**o))
     case(f"{m}: d_y = 1", lambda o=options: quadratic(d_y=1).run(**o))

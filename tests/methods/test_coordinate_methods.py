@@ -106,26 +106,26 @@ def test_certificates_cost_both_gradients_and_are_counted(method):
 
 
 A1A_COUNTS = {
-    ("lincoupling", False): ((189, 225), (831, 865), (1223, 1170)),
-    ("lincoupling", True): ((100, 273), (98, 1030), (101, 1426)),
-    ("acdm", False): ((179, 213), (840, 869), (1192, 1140)),
-    ("acdm", True): ((111, 301), (114, 1136), (126, 1746)),
+    ("lincoupling", False): ((189, 225), (1223, 1170)),
+    ("lincoupling", True): ((100, 273), (101, 1426)),
+    ("acdm", False): ((179, 213), (1192, 1140)),
+    ("acdm", True): ((111, 301), (126, 1746)),
 }
-"""∇ₓ, ∇ᵧ of one run each by a prototype, for μ_y = 0.002, 0.0001, 0.00005."""
+"""∇ₓ, ∇ᵧ of one run each by a prototype, for μ_y = 0.002 and 0.00005."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "rescale"), A1A_COUNTS)
 def test_counts_on_a1a(method, rescale):
-    """Median of 3 seeds; totals within 17 % of the prototype's single run, split as the probabilities say."""
+    """Median of 10 seeds; totals within 17 % of the prototype's single run, split as the probabilities say."""
     X, labels = minmin.datasets.load_a1a()
-    for mu_y, reference in zip((0.002, 0.0001, 0.00005), A1A_COUNTS[method, rescale], strict=True):
+    for mu_y, reference in zip((0.002, 0.00005), A1A_COUNTS[method, rescale], strict=True):
         constants = Constants(L_x=1.567, L_y=1.567, mu_x=0.01, mu_y=mu_y)
         glm = GLM(X[:, :100].toarray(), X[:, 100:].toarray(), labels, alpha_x=0.01, alpha_y=mu_y, constants=constants)
         _, minimum = glm_minimum(glm)
         target = minimum + 1e-8 * (np.log(2) - minimum)
         options = {"method": method, "rescale": rescale, "certify_every": 0, "tol": 0, "target_value": target}
-        calls = [minmin.minimize(glm, seed=seed, **options).calls for seed in range(3)]
+        calls = [minmin.minimize(glm, seed=seed, **options).calls for seed in range(10)]
         in_x, in_y = np.median([[c["grad_x"], c["grad_y"]] for c in calls], axis=0)
         m = metric(constants, rescale)
         assert in_y / in_x == pytest.approx(np.sqrt(m.L_y / m.L_x), rel=0.15)

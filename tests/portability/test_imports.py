@@ -40,6 +40,7 @@ def test_what_few_need_is_loaded_when_asked_for():
     assert not modules & {*OF_EXTRAS, *(f"minmin.{name}" for name in LATER)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["estimators", "federated"])
 def test_it_is_there_without_an_import_of_its_own(name):
     assert f"minmin.{name}" in loaded_by(f"import minmin; minmin.{name}")

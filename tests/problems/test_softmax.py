@@ -140,6 +140,7 @@ def test_a_large_y_is_certified_too(free, monkeypatch):
         assert r.calls.get("hess_yy", 0) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dense_up_to", [0, 1000])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_an_intercept_in_another_library(dense_up_to, dtype, monkeypatch):

@@ -27,6 +27,7 @@ def right_problems():
     yield Quadratic(array_api_strict.asarray(quadratic.H), array_api_strict.asarray(quadratic.b), 7)
 
 
+@pytest.mark.slow
 def test_right_problems_pass():
     for i, problem in enumerate(right_problems()):
         for seed in range(3):

@@ -61,6 +61,7 @@ def message_of(problem, method="auto"):
         return str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("value", [True, False], ids=["values", "no values"])

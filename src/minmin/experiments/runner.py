@@ -20,7 +20,7 @@ from minmin.experiments.machine import usable_cores
 from minmin.experiments.race import Outcome, Task, race
 from minmin.experiments.settings import select_settings
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 """Windows notices a Ctrl-C only between two waits, so at most this many seconds late."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -65,7 +65,7 @@ def _each(results: Any) -> Iterator[Any]:
     """Yield the workers' results as they come."""
     while True:
         try:
-            yield results.next(_LOOK_SECONDS)
+            yield results.next(_POLL_SECONDS)
         except multiprocessing.TimeoutError:
             continue
         except StopIteration:

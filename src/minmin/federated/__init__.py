@@ -1,8 +1,8 @@
 """Federated minimisation: the clients share x, and each keeps its data and its y_i private."""
 
-import warnings
 from typing import Any
 
+from minmin.deprecation import warn_renamed
 from minmin.federated.client import Client
 from minmin.federated.clip_and_noise import ClipAndNoise
 from minmin.federated.engines import Engine, FlowerEngine, LocalEngine, ProcessEngine
@@ -37,10 +37,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "Blur":
-        warnings.warn(
-            "minmin.federated.Blur is now called ClipAndNoise; the old name will be removed in minmin 0.3",
-            DeprecationWarning,
-            stacklevel=2,
-        )
+        warn_renamed("minmin.federated.Blur", "ClipAndNoise", stacklevel=2)
         return ClipAndNoise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from minmin.core.counting import Tally
 from minmin.core.problem import Evaluation, Problem, YTask
 from minmin.core.start import make_start
 from minmin.core.vectors import dot, square
+from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_number
 from minmin.federated import protocol
 from minmin.federated.clip_and_noise import ClipAndNoise
@@ -70,11 +70,7 @@ class Client:
         self.weight = float(weight)
         self.store = MemoryStore() if store is None else store
         if blur is not None:
-            warnings.warn(
-                "Client(blur=) is now called clip_and_noise=; the old name will be removed in minmin 0.3",
-                DeprecationWarning,
-                stacklevel=2,
-            )
+            warn_renamed("Client(blur=)", "clip_and_noise=", stacklevel=2)
             clip_and_noise = blur
         if clip_and_noise is not None and not isinstance(clip_and_noise, ClipAndNoise):
             raise InputError(f"clip_and_noise must be a minmin.federated.ClipAndNoise, got {clip_and_noise!r}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import fields
 from typing import Any
 
 from minmin.core.problem import Problem
 from minmin.core.second_order import SecondOrderProblem
+from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.acdm import Acdm
 from minmin.methods.bam import Bam
@@ -48,7 +48,7 @@ _RENAMED = {"Answer": "Candidate", "described": "describe"}
 def __getattr__(name: str) -> Any:
     if name in _RENAMED:
         new = _RENAMED[name]
-        warnings.warn(f"minmin.methods.{name} is now called {new}", DeprecationWarning, stacklevel=2)
+        warn_renamed(f"minmin.methods.{name}", new, stacklevel=2)
         return globals()[new]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -89,10 +89,11 @@ def build(
         if not hasattr(method, "__dataclass_fields__"):
             raise InputError(f"{type(method).__name__} must be a dataclass of its parameters: @dataclass(frozen=True)")
         known = [field.name for field in fields(method)]  # type: ignore[arg-type]
-        for option in options:
-            if option in known:
-                raise InputError(f"{option!r} is an option of a method given by name; set it in {method!r} instead")
-            raise InputError(f"{method!r} has no option {option!r}: {keywords.explain(option, known)}")
+        if options:
+            first = next(iter(options))
+            if first in known:
+                raise InputError(f"{first!r} is an option of a method given by name; set it in {method!r} instead")
+            raise InputError(f"{method!r} has no option {first!r}: {keywords.explain(first, known)}")
         if seed is not None and hasattr(method, "seed"):
             raise InputError(f"seed = {seed} is for a method given by name; set it in {method!r} instead")
         return method, ""
@@ -119,7 +120,7 @@ def _rename(option: str) -> str:
     if option not in _RENAMED_OPTIONS:
         return option
     new = _RENAMED_OPTIONS[option]
-    warnings.warn(f"the option {option!r} is now called {new!r}", DeprecationWarning, stacklevel=5)
+    warn_renamed(f"the option {option!r}", repr(new), stacklevel=5)
     return new
 
 

@@ -53,10 +53,14 @@ def test_a_command_that_dies_takes_its_own_along(tmp_path):
     command.stop()
 
 
-def test_nothing_outlives_a_starter_that_is_killed(tmp_path):
+@pytest.mark.parametrize("received", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_nothing_outlives_a_starter_that_is_ended_with_its_whole_group(tmp_path, received):
     starter = [sys.executable, "-c", STARTER, DETACHED, str(tmp_path / "log")]
-    with subprocess.Popen(starter, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(starter, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         processes = [int(word) for word in process.stdout.readline().split()]
         assert len(alive(processes)) == 2
-        process.kill()
+        if received == signal.SIGKILL:
+            process.kill()
+        else:
+            os.killpg(process.pid, received)
     wait_until(lambda: alive(processes) == [])

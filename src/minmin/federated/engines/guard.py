@@ -40,6 +40,9 @@ def descendants(ancestor: int) -> set[int]:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("SIGTERM", "SIGHUP"):  # may reach a whole process group; a handler is not inherited by the command
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: None)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
