@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from minmin.core.arrays import Array
+from minmin.core.arrays import Array, to_numpy
 from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.rounding import RoundingScale
-from minmin.core.vectors import Vector, machine_eps, norm
+from minmin.core.vectors import Vector, machine_eps, norm, parts_of
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_count
 
 
@@ -230,9 +230,7 @@ class Problem(ABC):
         """How far f is above its minimum at an evaluation, by strong convexity from both gradients."""
         norms = evaluation.grad_x_norm, evaluation.grad_y_norm
         if not sum(norms) < float("inf"):
-            raise NonFiniteError(
-                f"a gradient of f is NaN or infinite; f may not be finite around the start, or {GRADIENT_MAY_BE_WRONG}"
-            )
+            raise NonFiniteError(explain_nonfinite(evaluation))
         constants = self.constants
         if constants is None:
             return UNKNOWN
@@ -271,6 +269,19 @@ class Problem(ABC):
         """
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "tally"}
         return [repr(self.constants), *identify(public)]
+
+
+def explain_nonfinite(evaluation: Evaluation) -> str:
+    """Which number of an evaluation's gradients is not finite."""
+    what = "a gradient of f is NaN or infinite"
+    for name in ("grad_x", "grad_y"):
+        for part in parts_of(getattr(evaluation, name)):
+            array = to_numpy(part)
+            if not np.isfinite(array).all():
+                index = int(np.flatnonzero(~np.isfinite(array))[0])
+                what = f"{name}(x, y) is {array[index]} at index {index}"
+                break
+    return f"{what}; f may be infinite or undefined here, or {GRADIENT_MAY_BE_WRONG}"
 
 
 def identify(value: Any) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from minmin.core.vectors import Vector, norm
@@ -13,9 +14,23 @@ terms of one sign it was larger: 7 for 10⁶ terms in BLAS, and 14 for 10⁴ ter
 order."""
 
 
+VALUE_PRECISION = 1e-5
+"""Values of f may be computed in single precision, whatever the dtype of x and y. Then they were off by at most 9e-8 of
+|f| + L|z|², on logistic regressions of up to 10⁵ rows; this is a hundred times that."""
+
+
 def rounding_error(eps: float, size: float) -> float:
     """The expected error of a sum whose terms have this size."""
     return _ERROR_FACTOR * eps * size
+
+
+def is_clearly_negative(product: float, size: float, eps: float) -> bool:
+    """Whether a product that convexity makes positive is negative by more than rounding errors explain.
+
+    ``size`` is the distance between two points times the largest gradient of the run: gradients may be sums of terms
+    that large. Of changes below √eps of that, less than half of the digits are right.
+    """
+    return product < -math.sqrt(eps) * size
 
 
 def is_same_point(old: Vector, new: Vector, eps: float) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from minmin.core.counting import Tally
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
+from minmin.core.rounding import VALUE_PRECISION
 from minmin.core.vectors import Vector, copy_vector, norm, square
 from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, NonFiniteError, UserCodeError
 from minmin.loop.clock import Clock
@@ -19,9 +20,6 @@ from minmin.loop.stopping import End
 from minmin.methods.base import Candidate
 from minmin.result import History, Record
 
-_VALUE_PRECISION = 1e-5
-"""Values of f may be computed in single precision, whatever the dtype of x and y. Then they were off by at most 9e-8 of
-|f| + L|z|², on logistic regressions of up to 10⁵ rows; this is a hundred times that."""
 _STEPS_PER_PERCENT = 100
 """The history has a row for every step up to twice this, and later one row for every 1/100 more steps: computing f of a
 large GLM costs half as much as a step."""
@@ -164,7 +162,7 @@ class Recorder:
         if constants is None or not math.isfinite(constants.L_x):
             return
         terms = constants.L_x * square(norm(record.x)) + constants.L_y * square(norm(record.y))
-        rounding = _VALUE_PRECISION * (abs(record.value) + terms)
+        rounding = VALUE_PRECISION * (abs(record.value) + terms)
         self.lower_bound = max(self.lower_bound, record.value - record.gap_bound - rounding)
         self.lowest_value = min(self.lowest_value, record.value + rounding)
         if self.lowest_value < self.lower_bound:
@@ -181,7 +179,7 @@ class Recorder:
         values = self.history.value[~np.isnan(self.history.value)]
         if values.size == 0:
             return None
-        lowest, rounding = float(values.min()), _VALUE_PRECISION * float(np.abs(values).max())
+        lowest, rounding = float(values.min()), VALUE_PRECISION * float(np.abs(values).max())
         if not record.value - lowest > record.gap_bound + rounding:
             return None
         return (

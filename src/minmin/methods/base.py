@@ -30,6 +30,12 @@ class Candidate(NamedTuple):
         A remark for the message of the result, for example that another method took over.
     cache : tuple of arrays
         What :meth:`Problem.evaluate` needs to evaluate the point without a matrix product; may be empty.
+    not_convex : str
+        What shows that f is not convex, so that the bound means nothing; empty if nothing does.
+    reason : str
+        Why the method cannot continue, for the message; empty if it can.
+    value : float or None
+        f(x, y) if the method has computed it.
     """
 
     x: Vector
@@ -38,6 +44,9 @@ class Candidate(NamedTuple):
     exhausted: bool = False
     note: str = ""
     cache: tuple[Array, ...] = ()
+    not_convex: str = ""
+    reason: str = ""
+    value: float | None = None
 
 
 class Method(ABC):

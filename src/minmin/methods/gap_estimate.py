@@ -9,7 +9,7 @@ from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.vectors import square
 from minmin.numerics.lbfgs import Pairs, least_curvature
 
-_SAFETY_FACTOR = 4.0
+_SAFETY_FACTOR = 3.0
 _MOST_BELOW_SECANTS = 100.0
 
 

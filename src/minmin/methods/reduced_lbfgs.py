@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
+from minmin.core.arrays import to_like
 from minmin.core.constants import Constants
 from minmin.core.orientation import Outer
-from minmin.core.problem import Evaluation, Problem
+from minmin.core.problem import Evaluation, Problem, explain_nonfinite
 from minmin.core.rounding import is_same_point
 from minmin.core.vectors import Vector, dot, norm, parts_of
-from minmin.errors import InputError, as_number
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_number
 from minmin.methods.bam import Bam, BamState
 from minmin.methods.base import (
     DEFAULT_PATIENCE,
@@ -22,13 +25,15 @@ from minmin.methods.base import (
     require_flag,
     require_y_hessian,
 )
+from minmin.methods.convexity import Visit
 from minmin.methods.gap_estimate import GapEstimate, half_square_over, least_curvature_in_x
-from minmin.methods.inner.objective import first_step
+from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, first_step
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import block_parameters, theory_patience
-from minmin.numerics.lbfgs import Pairs, inverse_times, remember
+from minmin.methods.watch import Watch
+from minmin.numerics.lbfgs import Pairs, inverse_times, largest_curvature, remember
 from minmin.numerics.step_search import search_along
 
 _FIRST_RATIO, _FIRST_RATIO_PER_ROUND = 0.05, 0.001
@@ -49,9 +54,8 @@ _OVERSHOOT = 0.3
 _MOST_GROWTH = 1e3
 """A step is at most this many times as long as the one before: after nearly flat f it would be far too long. 24 hard
 cases of the tests take 546 steps in total with 10, and 432 to 434 with 10³ to 10³⁰."""
-_ROUNDING_LEVEL, _POINTS_AT_ROUNDING_LEVEL = 64.0, 3
-"""A run without constants ends after this many points in a row where both gradients are at most this times eps times
-the largest ones before: rounding errors of terms that large are expected in them."""
+_PROBE_STEPS = 3
+"""How many steps a run takes from a point next to its start, if the gradient at its start is zero."""
 _MOST_RESTARTS = 3
 """The number of times in a row that a run which does not move x lowers y again, or drops its pairs, before it ends. By
 then the ratio has shrunk by 0.1⁶, a millionth, or by 0.5⁶, a 64th, if no step in x was tried. With no restart, 21 of 25
@@ -97,10 +101,12 @@ class ReducedState(NamedTuple):
         The candidate with the lowest bound.
     estimate : GapEstimate
         Of f - f*, if the constants are unknown.
-    largest_gradients : pair of float
-        The largest |∇ₓf| and |∇ᵧf| of all candidates.
-    at_rounding_level : int
-        Candidates in a row with gradients that rounding errors may explain.
+    watch : Watch
+        What the run watches if the constants are unknown.
+    flat_length : float
+        The length of the last step if it showed no curvature, else zero.
+    at_edge : bool
+        Whether the last step search ended outside of f's domain.
     secant_point : SecantPoint or None
     guard : BamState or None
         The state of BAM, once it has taken over.
@@ -119,8 +125,9 @@ class ReducedState(NamedTuple):
     candidate: Candidate
     best: Candidate
     estimate: GapEstimate
-    largest_gradients: tuple[float, float]
-    at_rounding_level: int
+    watch: Watch
+    flat_length: float
+    at_edge: bool
     secant_point: SecantPoint | None
     guard: BamState | None
 
@@ -156,7 +163,7 @@ class ReducedLbfgs(Method):
     """
 
     name: ClassVar[str] = "reduced-lbfgs"
-    state_types: ClassVar[tuple[type, ...]] = (ReducedState, GapEstimate, YMemory, *Bam.state_types)
+    state_types: ClassVar[tuple[type, ...]] = (ReducedState, GapEstimate, YMemory, Watch, Visit, *Bam.state_types)
     inner: str = "auto"
     outer: str = "x"
     inner_tolerance_ratio: float | None = None
@@ -199,8 +206,9 @@ class ReducedLbfgs(Method):
             candidate=start,
             best=start,
             estimate=GapEstimate(),
-            largest_gradients=(0.0, 0.0),
-            at_rounding_level=0,
+            watch=Watch(start_size=max(1.0, norm(x), norm(y))),
+            flat_length=0.0,
+            at_edge=False,
             secant_point=None,
             guard=None,
         )
@@ -210,9 +218,9 @@ class ReducedLbfgs(Method):
             guard = Bam().step(problem, state.guard)
             return state._replace(guard=guard, candidate=guard.candidate._replace(note=state.candidate.note))
         if state.gradient is None:
-            return self._judge(problem, *self._lower_y(problem, state, None), exhausted=False)
+            return self._begin(problem, state)
         if norm(state.gradient) == 0.0:
-            lowered, evaluation = self._lower_y(problem, state, None)
+            lowered, evaluation, _ = self._lower_y(problem, state, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
             return self._judge(problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _MOST_RESTARTS)
         direction = self._find_direction(problem, state)
@@ -221,7 +229,7 @@ class ReducedLbfgs(Method):
             ratio = _TIGHTEN * state.inner_tolerance_ratio
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
             state = state._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
-            lowered, evaluation = self._lower_y(problem, state, allowed)
+            lowered, evaluation, _ = self._lower_y(problem, state, allowed)
             return self._judge(problem, lowered, evaluation, exhausted=state.stuck > _MOST_RESTARTS)
         moved, evaluation, found = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
         if found and not is_same_point(state.x, moved.x, evaluation.rounding.eps):
@@ -235,6 +243,38 @@ class ReducedLbfgs(Method):
         )
         return self._judge(problem, restarted, evaluation, exhausted=restarted.stuck > _MOST_RESTARTS)
 
+    def _begin(self, problem: Problem, state: ReducedState) -> ReducedState:
+        """The state at the start, after f was lowered in y."""
+        state, evaluation, is_inside = self._lower_y(problem, state, None)
+        if not is_inside:
+            raise NonFiniteError(explain_nonfinite(evaluation))
+        if problem.constants is None and evaluation.grad_x_norm == evaluation.grad_y_norm == 0.0:
+            probed = self._probe(problem, state)
+            if problem.y_is_remote:
+                return probed
+            state = state._replace(watch=probed.watch)
+            judged = self._judge(problem, state, evaluation, exhausted=False)
+            return judged._replace(candidate=judged.candidate._replace(reason=probed.candidate.reason))
+        return self._judge(problem, state, evaluation, exhausted=False)
+
+    def _probe(self, problem: Problem, state: ReducedState) -> ReducedState:
+        """A few steps from a point nearby: the gradient is zero at a saddle point, too."""
+        generator = np.random.default_rng(0)
+
+        def move(part: Vector) -> Vector:
+            noise = to_like(generator.standard_normal(part.shape[0]), part)
+            return part + first_step(noise, part, None)
+
+        y = state.y if problem.y_is_remote else tuple(part._replace(y=move(part.y)) for part in state.y)
+        state = state._replace(x=move(state.x), y=y)
+        state, evaluation, is_inside = self._lower_y(problem, state, None)
+        if not is_inside:
+            return state
+        state = self._judge(problem, state, evaluation, exhausted=False)
+        for _ in range(_PROBE_STEPS):
+            state = self.step(problem, state)
+        return state
+
     def patience(self, problem: Problem) -> int:
         constants = problem.constants
         if constants is None or not _can_guard(constants):
@@ -243,6 +283,11 @@ class ReducedLbfgs(Method):
         return _PATIENCE_FACTOR * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
 
     def _find_direction(self, problem: Problem, state: ReducedState) -> Vector:
+        direction = self._find_curved_direction(problem, state)
+        least = GROWTH_WHERE_FLAT * state.flat_length
+        return direction if least == 0.0 else max(1.0, least / norm(direction)) * direction
+
+    def _find_curved_direction(self, problem: Problem, state: ReducedState) -> Vector:
         if not state.pairs.steps:
             constants = problem.constants
             return first_step(state.gradient, state.x, None if constants is None else constants.L_x)
@@ -256,23 +301,36 @@ class ReducedLbfgs(Method):
         return "newton" if problem.part_sizes and problem.has_y_hessian else "lbfgs"
 
     def _make_task(self, problem: Problem, allowed: float | None) -> LowerY:
-        return LowerY(self._choose_inner(problem), allowed, problem.constants, self.stateless)
+        checks_value = problem.has_value and problem.constants is None
+        return LowerY(self._choose_inner(problem), allowed, problem.constants, self.stateless, checks_value)
 
-    def _lower_y(self, problem: Problem, state: ReducedState, allowed: float | None) -> tuple[ReducedState, Evaluation]:
-        """The state at the same x after f was lowered in y, and the evaluation there."""
+    def _lower_y(
+        self, problem: Problem, state: ReducedState, allowed: float | None
+    ) -> tuple[ReducedState, Evaluation, bool]:
+        """The state at the same x after f was lowered in y, the evaluation there, and whether f is finite."""
         y, evaluation = problem.fix(state.x).run_on_parts(self._make_task(problem, allowed), state.y)
+        state = state._replace(y=y)
+        if any(part.outside for part in y) or not math.isfinite(evaluation.grad_x_norm):
+            return state._replace(watch=state.watch._replace(last=None)), evaluation, False
         gain = max(part.gain for part in y)
-        return state._replace(y=y, gain=gain, gradient=evaluation.grad_x, calls=state.calls + 1), evaluation
+        state = state._replace(gain=gain, gradient=evaluation.grad_x, calls=state.calls + 1)
+        if problem.constants is None:
+            value = evaluation.value if problem.has_value else math.nan
+            watch = state.watch.visit(evaluation, value, y, problem.part_weights or (1.0,))
+            state = state._replace(watch=watch)
+        return state, evaluation, True
 
     def _move_x(
         self, problem: Problem, state: ReducedState, direction: Vector, allowed: float
     ) -> tuple[ReducedState, Evaluation, bool]:
         """The state after a step along the direction, the evaluation there, and whether the step will do."""
+        start = XPoint(state.x, state.gradient)
+        is_inside = True
 
         def at(x: Vector) -> XPoint:
-            nonlocal state
-            state, evaluation = self._lower_y(problem, state._replace(x=x), allowed)
-            return XPoint(x, evaluation.grad_x, evaluation)
+            nonlocal state, is_inside
+            state, evaluation, is_inside = self._lower_y(problem, state._replace(x=x), allowed)
+            return XPoint(x, evaluation.grad_x if is_inside else math.nan * start.gradient, evaluation)
 
         def learn(new: XPoint, step: Vector, change: Vector, product: float) -> None:
             nonlocal state
@@ -280,27 +338,37 @@ class ReducedLbfgs(Method):
             if product > 0.0 and size > 0.0:
                 least = min(least, product / size)
             pairs = remember(state.pairs, step, change)
-            state = state._replace(pairs=pairs, min_curvature_seen=least)
+            flat_length = norm(step) if pairs is state.pairs and is_inside else 0.0
+            state = state._replace(pairs=pairs, min_curvature_seen=least, flat_length=flat_length)
 
         def is_enough(new: XPoint) -> bool:
             return norm(new.gradient) == 0.0
 
-        start = XPoint(state.x, state.gradient)
         point, found = search_along(start, direction, at, learn, overshoot=_OVERSHOOT, is_enough=is_enough)
         assert point.evaluation is not None
-        return state, point.evaluation, found
+        if is_inside:
+            return state._replace(at_edge=False), point.evaluation, found
+        back, evaluation, _ = self._lower_y(problem, state._replace(x=start.v), None)
+        return back._replace(at_edge=True), evaluation, False
 
     def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool) -> ReducedState:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         state = state._replace(secant_point=check_constants(problem, evaluation, state.secant_point))
         bound = problem.bound(evaluation)
+        if problem.constants is None:
+            curvatures = self._largest_curvatures(state)
+            state = state._replace(watch=state.watch.judge(evaluation, curvatures))
+            exhausted = exhausted or state.watch.is_at_rounding_level
         if math.isinf(bound.value):
-            state = _watch_rounding(state, evaluation)._replace(
-                estimate=state.estimate.add(self._estimate_gap(state, evaluation))
-            )
-            exhausted = exhausted or state.at_rounding_level >= _POINTS_AT_ROUNDING_LEVEL
+            state = state._replace(estimate=state.estimate.add(self._estimate_gap(state, evaluation)))
             bound = state.estimate.to_bound(exhausted)
         candidate = Candidate(state.x, evaluation.y, bound, exhausted)
+        if problem.constants is None:
+            candidate = candidate._replace(
+                not_convex=state.watch.evidence,
+                reason=self._find_reason(state, evaluation, exhausted),
+                value=evaluation.value if problem.has_value else None,
+            )
         best = candidate if bound.value <= state.best.bound.value else state.best
         first_bound = bound.value if math.isinf(state.first_bound) else state.first_bound
         state = state._replace(best=best, first_bound=first_bound, candidate=candidate)
@@ -316,18 +384,24 @@ class ReducedLbfgs(Method):
         in_x = least_curvature_in_x(state.min_curvature_seen, state.pairs)
         in_y = min(memory.min_curvature_seen for memory in state.y)
         gain = state.gain if math.isfinite(state.gain) else 0.0
-        return half_square_over(evaluation.grad_x_norm, in_x) + max(half_square_over(evaluation.grad_y_norm, in_y), gain)
+        return half_square_over(evaluation.grad_x_norm, in_x) + max(
+            half_square_over(evaluation.grad_y_norm, in_y), gain
+        )
 
+    def _find_reason(self, state: ReducedState, evaluation: Evaluation, exhausted: bool) -> str:
+        """Why the run cannot continue; empty if it can, or if rounding errors are the reason."""
+        if not exhausted:
+            return state.watch.explain_distance(evaluation)
+        if state.at_edge:
+            return (
+                "steps of any length lead to points where f or its gradient is not finite: the minimum may lie at the "
+                f"edge of f's domain, or {GRADIENT_MAY_BE_WRONG}"
+            )
+        return state.watch.explain_exhaustion(evaluation, self._largest_curvatures(state))
 
-def _watch_rounding(state: ReducedState, evaluation: Evaluation) -> ReducedState:
-    """The state with its count of candidates at rounding level."""
-    norms = evaluation.grad_x_norm, evaluation.grad_y_norm
-    largest = tuple(max(pair) for pair in zip(norms, state.largest_gradients, strict=True))
-    level = _ROUNDING_LEVEL * evaluation.rounding.eps
-    is_there = all(norm <= level * most for norm, most in zip(norms, largest, strict=True))
-    return state._replace(
-        largest_gradients=(largest[0], largest[1]), at_rounding_level=state.at_rounding_level + 1 if is_there else 0
-    )
+    def _largest_curvatures(self, state: ReducedState) -> tuple[float, float]:
+        """The largest curvatures that were seen in x and in y."""
+        return largest_curvature(state.pairs), max(part.max_curvature_seen for part in state.y)
 
 
 def _can_guard(constants: Constants) -> bool:

@@ -140,3 +140,9 @@ def least_curvature(pairs: Pairs) -> float:
     root = basis[:, kept] / np.sqrt(eigenvalues[kept])
     symmetric = (upper + np.triu(upper, 1).T) / scale
     return float(eigvalsh(root.T @ symmetric @ root)[0])
+
+
+def largest_curvature(pairs: Pairs) -> float:
+    """The largest |change|/|step| of the pairs; zero without pairs."""
+    changes, steps = (np.diagonal(_in_double(gram)) for gram in (pairs.change_change, pairs.step_step))
+    return math.sqrt(float(np.max(changes / steps))) if len(steps) else 0.0

@@ -74,7 +74,7 @@ def search_along(
             return new, True
         fraction = _FRACTION_WITHOUT_SLOPE
         if math.isfinite(end):
-            if end >= last_end:
+            if end > last_end:
                 break
             last_end = end
             fraction = max(slope / (slope - end), least_fraction)

@@ -10,10 +10,9 @@ from minmin.core.arrays import Array, identity, namespace_of
 from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import dot, norm
-from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.nag import descend
-from minmin.methods.inner.objective import InnerObjective, InnerPoint, choose_better
+from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, InnerObjective, InnerPoint, choose_better
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along
 
@@ -48,21 +47,23 @@ class LbfgsSolver(InnerSolver):
         def is_enough(new: InnerPoint) -> bool:
             return new.solved or objective.is_spent
 
+        flat_length = 0.0
         while not point.solved:
             step, informed = self._step(objective, point, memory)
+            if flat_length > 0.0:
+                step, informed = max(1.0, GROWTH_WHERE_FLAT * flat_length / norm(step)) * step, False
             if not objective.is_worthwhile(point, step, informed=informed) or objective.is_spent:
                 break
+            known = memory
             moved, found = search_along(
                 point, step, objective.at, learn, overshoot=objective.overshoot, is_enough=is_enough
             )
             if not math.isfinite(norm(moved.v) + moved.residual):
-                raise NonFiniteError(
-                    "y or ∇ᵧf became infinite or NaN; f may be unbounded below in y, or not finite around the start, "
-                    f"or {GRADIENT_MAY_BE_WRONG}"
-                )
+                break
             has_stopped = not found or is_same_point(point.v, moved.v, point.evaluation.rounding.eps)
+            flat_length = norm(moved.v - point.v) if memory is known else 0.0
             point = moved
-            if has_stopped:
+            if has_stopped or objective.is_too_far(point):
                 break
         if not point.solved and objective.restart is not None:
             point = choose_better(point, descend(objective, objective.at(objective.restart)))

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Slice, YTask
+from minmin.core.rounding import is_clearly_negative
 from minmin.core.vectors import dot, norm, square
-from minmin.methods.inner.objective import InnerObjective, InnerPoint
+from minmin.methods.inner.objective import FARTHEST, InnerObjective, InnerPoint
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.numerics.lbfgs import Pairs
@@ -24,15 +25,44 @@ Malinovsky, arXiv:2212.14439, and 94 to 105 on a1a."""
 class YMemory(NamedTuple):
     """What is kept of one part of y between two steps.
 
-    y itself, the solver's memory, the least curvature and the largest gradient seen, and the gain: by how much f could
-    still fall in y.
+    Attributes
+    ----------
+    y : array
+    gradient : array or None
+        ∇ᵧf where the part was left; None before the first step.
+    solver : Any
+        The solver's memory.
+    min_curvature_seen, max_curvature_seen : float
+        The least and largest positive curvature seen.
+    negative_curvature : float
+        The least negative curvature seen, zero if none was.
+    largest_gradient : float
+        The largest |∇ᵧf| at which a solve began.
+    gain : float
+        By how much f could still fall in y.
+    distance : float
+        How far y moved since the step before.
+    slope_before, slope_after : float
+        <∇ᵧf, move> for that move, with ∇ᵧf before and after it; infinite if it is not known before.
+    outside : bool
+        Whether f is not finite here. Then y has not moved.
+    careful : bool
+        Whether f was not finite at a point with a finite ∇ᵧf, so that f must be computed at every point.
     """
 
     y: Array
+    gradient: Array | None
     solver: Any
-    min_curvature_seen: float
-    largest_gradient: float
-    gain: float
+    min_curvature_seen: float = math.inf
+    max_curvature_seen: float = 0.0
+    negative_curvature: float = 0.0
+    largest_gradient: float = 0.0
+    gain: float = math.inf
+    distance: float = 0.0
+    slope_before: float = -math.inf
+    slope_after: float = math.inf
+    outside: bool = False
+    careful: bool = False
 
 
 class PartialMinimum(InnerObjective):
@@ -61,7 +91,10 @@ class PartialMinimum(InnerObjective):
         self._proves_gain = proves_gain
         self.gain = 0.0
         self.min_curvature_seen = memory.min_curvature_seen
+        self.max_curvature_seen = memory.max_curvature_seen
+        self.negative_curvature = memory.negative_curvature
         self.largest_gradient = memory.largest_gradient
+        self._careful = memory.careful
 
     def begin(self) -> InnerPoint:
         point = self.at(self.start)
@@ -72,6 +105,8 @@ class PartialMinimum(InnerObjective):
 
     def _at(self, v: Array) -> InnerPoint:
         evaluation = self.slice.at(v)
+        if self._careful and not math.isfinite(evaluation.value):
+            return InnerPoint(v, evaluation, math.nan * v, math.nan, solved=False)
         residual = evaluation.grad_y_norm
         self.gain = square(residual) / (2.0 * self.convexity) if self._proves_gain and self.convexity else 0.0
         solved = not self.gain > self._find_allowed() if self._proves_gain else residual == 0.0
@@ -80,6 +115,9 @@ class PartialMinimum(InnerObjective):
     def is_worthwhile(self, point: InnerPoint, step: Array, *, informed: bool) -> bool:
         self.gain = -0.5 * dot(point.gradient, step) if informed else math.inf
         return self.gain > self._find_allowed()
+
+    def is_too_far(self, point: InnerPoint) -> bool:
+        return norm(point.v) > FARTHEST * max(1.0, norm(self.start))
 
     def _find_allowed(self) -> float:
         """The gain that may be left; by default it follows from the first known gain."""
@@ -95,6 +133,9 @@ class PartialMinimum(InnerObjective):
             report_y_secant(c, product, size, self.largest_gradient, rounding.eps, noise)
         if product > 0.0 and size > 0.0:
             self.min_curvature_seen = min(self.min_curvature_seen, product / size)
+            self.max_curvature_seen = max(self.max_curvature_seen, product / size)
+        elif is_clearly_negative(product, math.sqrt(size) * self.largest_gradient, new.evaluation.rounding.eps):
+            self.negative_curvature = min(self.negative_curvature, product / size)
 
 
 @dataclass(frozen=True)
@@ -110,6 +151,8 @@ class LowerY(YTask):
     constants : Constants or None
     stateless : bool
         Whether y and the solver's memory start again from zero at every x.
+    checks_value : bool
+        Whether to compute f at the end: where it is not finite, y has left f's domain and must go back.
     """
 
     name: ClassVar[str] = "lower-y"
@@ -118,23 +161,41 @@ class LowerY(YTask):
     allowed: float | None
     constants: Constants | None
     stateless: bool
+    checks_value: bool
 
     def begin(self, y: Array) -> YMemory:
-        return YMemory(y, INNER_SOLVERS[self.inner].init(y), math.inf, 0.0, math.inf)
+        return YMemory(y, None, INNER_SOLVERS[self.inner].init(y))
 
     def run(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
         if self.stateless:
             memory = self.begin(0.0 * memory.y)
+        new, evaluation = self._lower(part, memory)
+        if self.checks_value and not new.outside and not math.isfinite(evaluation.value):
+            new, evaluation = self._lower(part, memory._replace(careful=True))
+        return new, evaluation
+
+    def _lower(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
         solver = INNER_SOLVERS[self.inner]
         objective = PartialMinimum(part, memory, self.allowed, self.constants, proves_gain=solver.needs_constants)
         point, solver_memory = solver.solve(objective, memory.solver)
+        if not math.isfinite(point.residual):
+            return memory._replace(outside=True), point.evaluation
+        gradient, move = point.evaluation.grad_y, point.v - memory.y
+        known = memory.gradient is not None
         return (
             YMemory(
                 y=point.v,
+                gradient=gradient,
                 solver=solver_memory,
                 min_curvature_seen=objective.min_curvature_seen,
+                max_curvature_seen=objective.max_curvature_seen,
+                negative_curvature=objective.negative_curvature,
                 largest_gradient=objective.largest_gradient,
                 gain=max(objective.gain, 0.0),
+                distance=norm(move),
+                slope_before=dot(memory.gradient, move) if known else -math.inf,
+                slope_after=dot(gradient, move) if known else math.inf,
+                careful=memory.careful,
             ),
             point.evaluation,
         )
