@@ -14,7 +14,7 @@ from minmin.core.orientation import Outer
 from minmin.core.problem import Evaluation, Problem, explain_nonfinite
 from minmin.core.rounding import is_same_point
 from minmin.core.vectors import Vector, dot, norm, parts_of
-from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_number
+from minmin.errors import InputError, NonFiniteError, as_number
 from minmin.methods.bam import Bam, BamState
 from minmin.methods.base import (
     DEFAULT_PATIENCE,
@@ -105,8 +105,6 @@ class ReducedState(NamedTuple):
         What the run watches if the constants are unknown.
     flat_length : float
         The length of the last step if it showed no curvature, else zero.
-    at_edge : bool
-        Whether the last step search ended outside of f's domain.
     secant_point : SecantPoint or None
     guard : BamState or None
         The state of BAM, once it has taken over.
@@ -127,7 +125,6 @@ class ReducedState(NamedTuple):
     estimate: GapEstimate
     watch: Watch
     flat_length: float
-    at_edge: bool
     secant_point: SecantPoint | None
     guard: BamState | None
 
@@ -208,7 +205,6 @@ class ReducedLbfgs(Method):
             estimate=GapEstimate(),
             watch=Watch(start_size=max(1.0, norm(x), norm(y))),
             flat_length=0.0,
-            at_edge=False,
             secant_point=None,
             guard=None,
         )
@@ -272,7 +268,8 @@ class ReducedLbfgs(Method):
             return state
         state = self._judge(problem, state, evaluation, exhausted=False)
         for _ in range(_PROBE_STEPS):
-            state = self.step(problem, state)
+            if not state.candidate.reason:
+                state = self.step(problem, state)
         return state
 
     def patience(self, problem: Problem) -> int:
@@ -311,7 +308,7 @@ class ReducedLbfgs(Method):
         y, evaluation = problem.fix(state.x).run_on_parts(self._make_task(problem, allowed), state.y)
         state = state._replace(y=y)
         if any(part.outside for part in y) or not math.isfinite(evaluation.grad_x_norm):
-            return state._replace(watch=state.watch._replace(last=None)), evaluation, False
+            return state, evaluation, False
         gain = max(part.gain for part in y)
         state = state._replace(gain=gain, gradient=evaluation.grad_x, calls=state.calls + 1)
         if problem.constants is None:
@@ -330,7 +327,10 @@ class ReducedLbfgs(Method):
         def at(x: Vector) -> XPoint:
             nonlocal state, is_inside
             state, evaluation, is_inside = self._lower_y(problem, state._replace(x=x), allowed)
-            return XPoint(x, evaluation.grad_x if is_inside else math.nan * start.gradient, evaluation)
+            if is_inside:
+                return XPoint(x, evaluation.grad_x, evaluation)
+            state = state._replace(watch=state.watch.leave(norm(x - start.v)))
+            return XPoint(x, math.nan * start.gradient, evaluation)
 
         def learn(new: XPoint, step: Vector, change: Vector, product: float) -> None:
             nonlocal state
@@ -346,10 +346,13 @@ class ReducedLbfgs(Method):
 
         point, found = search_along(start, direction, at, learn, overshoot=_OVERSHOOT, is_enough=is_enough)
         assert point.evaluation is not None
-        if is_inside:
-            return state._replace(at_edge=False), point.evaluation, found
-        back, evaluation, _ = self._lower_y(problem, state._replace(x=start.v), None)
-        return back._replace(at_edge=True), evaluation, False
+        if not is_inside:
+            back, evaluation, _ = self._lower_y(problem, state._replace(x=start.v), None)
+            return back, evaluation, False
+        if found:
+            length, change = norm(point.v - start.v), norm(point.gradient - start.gradient)
+            state = state._replace(watch=state.watch.accept(length, change, norm(point.gradient)))
+        return state, point.evaluation, found
 
     def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool) -> ReducedState:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
@@ -366,7 +369,7 @@ class ReducedLbfgs(Method):
         if problem.constants is None:
             candidate = candidate._replace(
                 not_convex=state.watch.evidence,
-                reason=self._find_reason(state, evaluation, exhausted),
+                reason=state.watch.find_reason(evaluation, curvatures, exhausted=exhausted),
                 value=evaluation.value if problem.has_value else None,
             )
         best = candidate if bound.value <= state.best.bound.value else state.best
@@ -387,17 +390,6 @@ class ReducedLbfgs(Method):
         return half_square_over(evaluation.grad_x_norm, in_x) + max(
             half_square_over(evaluation.grad_y_norm, in_y), gain
         )
-
-    def _find_reason(self, state: ReducedState, evaluation: Evaluation, exhausted: bool) -> str:
-        """Why the run cannot continue; empty if it can, or if rounding errors are the reason."""
-        if not exhausted:
-            return state.watch.explain_distance(evaluation)
-        if state.at_edge:
-            return (
-                "steps of any length lead to points where f or its gradient is not finite: the minimum may lie at the "
-                f"edge of f's domain, or {GRADIENT_MAY_BE_WRONG}"
-            )
-        return state.watch.explain_exhaustion(evaluation, self._largest_curvatures(state))
 
     def _largest_curvatures(self, state: ReducedState) -> tuple[float, float]:
         """The largest curvatures that were seen in x and in y."""

@@ -16,8 +16,19 @@ from minmin.methods.inner.partial_minimum import YMemory
 
 _ROUNDING_LEVEL = 64.0
 """Gradients of at most this times eps times the largest ones before may be rounding errors of terms that large."""
+_STILL_MOVING, _FAR_WHERE_FLAT = 0.01, 1e8
+"""Where the gradient has become so small that rounding may explain it, f also appears to be unbounded below if the last
+step was longer than the first fraction of the distance from zero, and that is above the second number times the start's
+norm: f may fall as slowly as -log x."""
 _POINTS_AT_ROUNDING_LEVEL = 3
 """A run ends after this many points in a row with gradients at rounding level."""
+_LARGE_CHANGE, _STIFFER, _MOST_JUMPS = 0.1, 1e8, 3
+"""A change of gradient is large if it is at least the first fraction of the gradient. The gradient jumps if it changes
+this many times as fast as on an earlier step with a large change; or by this fraction of the largest gradient over a
+step this much shorter than the longest one. A run ends at the third jump. For a smooth f that takes a condition number
+of about 10⁸."""
+_SHORT = 1e-7
+"""A run also ends where it has left f's domain three times by steps this many times as long as its longest one."""
 _MUCH_ABOVE_ROUNDING = 1e4
 """A run that stalls with gradients above this times their rounding level stalls for another reason."""
 
@@ -37,6 +48,16 @@ class Watch(NamedTuple):
         The largest |∇ₓf| and |∇ᵧf| of all candidates.
     at_rounding_level : int
         Candidates in a row with gradients that rounding errors may explain.
+    last_length : float
+        The length of the last step in x or y, whichever is longer.
+    longest : float
+        The length of the longest step in x between two candidates.
+    least_stiffness : float
+        The least |change of ∇ₓf|/|step| of such steps, if the change was large.
+    edges : int
+        Short steps that led out of f's domain.
+    jumps : int
+        Steps over which ∇ₓf changed extremely fast.
     """
 
     start_size: float
@@ -44,6 +65,11 @@ class Watch(NamedTuple):
     negative_curvature: float = 0.0
     largest_gradients: tuple[float, float] = (0.0, 0.0)
     at_rounding_level: int = 0
+    last_length: float = 0.0
+    longest: float = 0.0
+    least_stiffness: float = math.inf
+    edges: int = 0
+    jumps: int = 0
 
     def visit(self, evaluation: Evaluation, value: float, y: Sequence[YMemory], weights: Sequence[float]) -> Watch:
         """Add a point visited, a candidate or not."""
@@ -54,7 +80,28 @@ class Watch(NamedTuple):
             eps = evaluation.rounding.eps
             found = find_negative_curvature(self.last, new, y, weights, self._raise_to(norms), eps)
             least = min(least, found)
+            step = norm(new.x - self.last.x)
+            change = norm(new.gradient - self.last.gradient)
+            jumps = self.jumps + (step > 0.0 and self._is_jump(step, change, norms[0], eps))
+            self = self._replace(jumps=jumps, last_length=max(step, *(part.distance for part in y)))
         return self._replace(last=new, negative_curvature=least)
+
+    def _is_jump(self, step: float, change: float, gradient: float, eps: float) -> bool:
+        """Whether ∇ₓf changes too much over a step for a smooth f."""
+        largest = self.largest_gradients[0]
+        if change > _LARGE_CHANGE * largest and _STIFFER * step < self.longest:
+            return True
+        is_large = change > max(_LARGE_CHANGE * gradient, math.sqrt(eps) * largest)
+        return is_large and change / step > _STIFFER * self.least_stiffness
+
+    def accept(self, step: float, change: float, gradient: float) -> Watch:
+        """Add a step in x between two candidates: its length, the change of ∇ₓf over it, and |∇ₓf| at its end."""
+        stiffness = change / step if change > _LARGE_CHANGE * gradient else math.inf
+        return self._replace(longest=max(step, self.longest), least_stiffness=min(stiffness, self.least_stiffness))
+
+    def leave(self, step: float) -> Watch:
+        """Add a point where f is not finite, a step in x away from a candidate."""
+        return self._replace(last=None, edges=self.edges + (step < _SHORT * self.longest))
 
     def judge(self, evaluation: Evaluation, curvatures: tuple[float, float]) -> Watch:
         """Add a candidate; ``curvatures`` are the largest that were seen in x and in y."""
@@ -81,26 +128,38 @@ class Watch(NamedTuple):
             return ""
         return f"between two points of this run it has the curvature {self.negative_curvature:.3g}"
 
-    def explain_distance(self, evaluation: Evaluation) -> str:
-        """Why the run must end if a candidate is extremely far from the start; else empty."""
-        distance = max(norm(evaluation.x), evaluation.rounding.y_norm)
-        if not distance > FARTHEST * self.start_size:
-            return ""
-        return (
-            f"f appears unbounded below: it still falls at a distance of {distance:.1g} from zero; "
-            f"a penalty on x and y makes a minimum; or {GRADIENT_MAY_BE_WRONG}"
-        )
-
-    def explain_exhaustion(self, evaluation: Evaluation, curvatures: tuple[float, float]) -> str:
-        """Why no step makes progress, if rounding is not the reason; else empty."""
+    def find_reason(self, evaluation: Evaluation, curvatures: tuple[float, float], *, exhausted: bool) -> str:
+        """Why the run must end at a candidate; empty if it may continue, or if rounding errors are the reason."""
         norms = evaluation.grad_x_norm, evaluation.grad_y_norm
+        if self._is_far(evaluation, exhausted):
+            return (
+                f"f appears unbounded below: it still falls at a distance of {_distance(evaluation):.1g} from zero; "
+                f"a penalty on x and y makes a minimum; or {GRADIENT_MAY_BE_WRONG}"
+            )
+        if self.edges >= _MOST_JUMPS:
+            return (
+                "steps of any length lead to points where f or its gradient is not finite: the minimum may lie at the "
+                f"edge of f's domain, or {GRADIENT_MAY_BE_WRONG}"
+            )
         levels = _find_levels(self.largest_gradients, curvatures, evaluation)
-        if all(size <= _MUCH_ABOVE_ROUNDING * level for size, level in zip(norms, levels, strict=True)):
-            return ""
-        return (
-            f"no step lowers f, though a gradient still has the norm {max(norms):.2g}: it jumps here, as that of |x| "
-            f"does at 0 (terms with kinks are not supported yet), or {GRADIENT_MAY_BE_WRONG}"
-        )
+        above = any(size > _MUCH_ABOVE_ROUNDING * level for size, level in zip(norms, levels, strict=True))
+        if self.jumps >= _MOST_JUMPS or (exhausted and above):
+            return (
+                f"no step lowers f much, though a gradient still has the norm {max(norms):.2g}: it jumps here, as that "
+                f"of |x| does at 0 (terms with kinks are not supported yet), or {GRADIENT_MAY_BE_WRONG}"
+            )
+        return ""
+
+    def _is_far(self, evaluation: Evaluation, exhausted: bool) -> bool:
+        """Whether the run has gone so far that f appears to have no minimum."""
+        distance = _distance(evaluation)
+        if exhausted and self.last_length > _STILL_MOVING * distance:
+            return distance > _FAR_WHERE_FLAT * self.start_size
+        return distance > FARTHEST * self.start_size
+
+
+def _distance(evaluation: Evaluation) -> float:
+    return max(norm(evaluation.x), evaluation.rounding.y_norm)
 
 
 def _find_levels(
@@ -111,5 +170,6 @@ def _find_levels(
     noise = (0.0, 0.0)
     if all(0.0 < curvature < math.inf for curvature in curvatures):
         noise = Constants(*curvatures, 0.0, 0.0).gradient_noise(rounding, norm(evaluation.x))
-    level = _ROUNDING_LEVEL * rounding.eps
-    return max(level * largest[0], noise[0]), max(level * largest[1], noise[1])
+    least, most = _ROUNDING_LEVEL * rounding.eps, math.sqrt(rounding.eps)
+    in_x, in_y = (min(max(least * size, error), most * size) for size, error in zip(largest, noise, strict=True))
+    return in_x, in_y

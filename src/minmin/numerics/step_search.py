@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from minmin.core.vectors import Vector, dot
+from minmin.core.rounding import is_same_point
+from minmin.core.vectors import Vector, dot, machine_eps
 
 _MOST_TRIALS = 100
 """On a parabola, a step that is 10¹⁵⁰ times too long takes 17 trials. Ordinary runs took at most 5, and starts at
@@ -72,6 +73,8 @@ def search_along(
         end = slope + dot(step, change)
         if is_enough(new) or end <= -overshoot * slope:
             return new, True
+        if is_same_point(start.v, new.v, machine_eps(start.v)):
+            break
         fraction = _FRACTION_WITHOUT_SLOPE
         if math.isfinite(end):
             if end > last_end:

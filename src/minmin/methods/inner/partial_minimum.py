@@ -161,7 +161,7 @@ class LowerY(YTask):
     allowed: float | None
     constants: Constants | None
     stateless: bool
-    checks_value: bool
+    checks_value: bool = False
 
     def begin(self, y: Array) -> YMemory:
         return YMemory(y, None, INNER_SOLVERS[self.inner].init(y))
