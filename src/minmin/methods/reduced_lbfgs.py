@@ -338,7 +338,8 @@ class ReducedLbfgs(Method):
             if product > 0.0 and size > 0.0:
                 least = min(least, product / size)
             pairs = remember(state.pairs, step, change)
-            flat_length = norm(step) if pairs is state.pairs and is_inside else 0.0
+            is_flat = pairs is state.pairs and state.watch.is_flat(norm(change), norm(start.gradient))
+            flat_length = norm(step) if is_flat and is_inside else 0.0
             state = state._replace(pairs=pairs, min_curvature_seen=least, flat_length=flat_length)
 
         def is_enough(new: XPoint) -> bool:

@@ -22,13 +22,16 @@ step was longer than the first fraction of the distance from zero, and that is a
 norm: f may fall as slowly as -log x."""
 _POINTS_AT_ROUNDING_LEVEL = 3
 """A run ends after this many points in a row with gradients at rounding level."""
+_LITTLE_CHANGE = 1e-3
+"""f is flat over a step if the gradient changes by less than this fraction of it."""
 _LARGE_CHANGE, _STIFFER, _MOST_JUMPS = 0.1, 1e8, 3
 """A change of gradient is large if it is at least the first fraction of the gradient. The gradient jumps if it changes
 this many times as fast as on an earlier step with a large change; or by this fraction of the largest gradient over a
 step this much shorter than the longest one. A run ends at the third jump. For a smooth f that takes a condition number
 of about 10⁸."""
-_SHORT = 1e-7
-"""A run also ends where it has left f's domain three times by steps this many times as long as its longest one."""
+_SHORT = 1e-5
+"""A step is short if it is this many times as long as the longest one. Only short steps show a jump. A run also ends
+when three short steps have left f's domain."""
 _MUCH_ABOVE_ROUNDING = 1e4
 """A run that stalls with gradients above this times their rounding level stalls for another reason."""
 
@@ -91,8 +94,15 @@ class Watch(NamedTuple):
         largest = self.largest_gradients[0]
         if change > _LARGE_CHANGE * largest and _STIFFER * step < self.longest:
             return True
-        is_large = change > max(_LARGE_CHANGE * gradient, math.sqrt(eps) * largest)
+        is_large = change > max(_LARGE_CHANGE * gradient, math.sqrt(eps) * largest) and step < _SHORT * self.longest
         return is_large and change / step > _STIFFER * self.least_stiffness
+
+    def is_flat(self, change: float, gradient: float) -> bool:
+        """Whether f has no curvature over a step with this change of gradient; a clearly negative one counts as none.
+
+        Otherwise a negative product of step and change shows that y is not accurate enough.
+        """
+        return change < _LITTLE_CHANGE * gradient or self.negative_curvature < 0.0
 
     def accept(self, step: float, change: float, gradient: float) -> Watch:
         """Add a step in x between two candidates: its length, the change of ∇ₓf over it, and |∇ₓf| at its end."""
