@@ -8,7 +8,7 @@ from typing import Any
 from minmin.core.problem import Problem
 from minmin.core.start import make_start
 from minmin.core.vectors import first_array
-from minmin.errors import InputError, UnsupportedError, show
+from minmin.errors import InputError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
@@ -25,10 +25,14 @@ def minimize(
     method: str | Method = "auto",
     *,
     tol: float = 1e-6,
+    rtol: float = 0.0,
+    gtol: float | None = None,
     target_value: float | None = None,
+    max_iterations: int | None = None,
     max_grad_x: int | None = None,
     max_grad_y: int | None = None,
     max_seconds: float | None = None,
+    assume_convex: bool = True,
     seed: int | None = None,
     callback: Callable[[Record], Any] | None = None,
     progress: bool = False,
@@ -52,13 +56,25 @@ def minimize(
         Stop as ``converged`` when the bound on f(x, y) - f* is at most tol. It is absolute, in units of f; 0 switches
         it off. If the problem's constants are unknown and its data prove no bound, the bound is an estimate from the
         curvature that the run has seen, and ``r.certified`` is False.
+    rtol : float
+        Stop as ``converged`` also when the bound is at most rtol times what f has fallen since the start. It needs f
+        after every iteration; 0, the default, switches it off.
+    gtol : float, optional
+        Stop as ``converged`` also when no entry of both gradients is larger than gtol in absolute value. The run ends
+        at tol, rtol or gtol, whichever comes first; ``tol=0, gtol=1e-8`` looks at the gradients alone. For a
+        :class:`minmin.Sum` the entries of ∇ᵧ are those of each term's own gradient, without its weight.
     target_value : float, optional
         Stop as ``converged`` when f(x, y) is at or below it.
+    max_iterations : int, optional
+        Budget of outer iterations, ``r.nit``. An iteration may compute several gradients.
     max_grad_x, max_grad_y : int, optional
         Budgets of gradient calls, never exceeded; the run then ends as ``budget``. Hessian products do not count.
     max_seconds : float, optional
         Budget of time. The time for values of f that only the history needs does not count; if they are expensive, give
         the problem no values.
+    assume_convex : bool
+        If a run sees that f is not convex, its point may be a local minimum or a saddle point, and there is no bound.
+        By default it then ends as ``stalled`` where tol, rtol or gtol would end it; with False as ``converged``.
     seed : int, optional
         For methods that draw random numbers, 0 by default; other methods ignore it.
     callback : callable, optional
@@ -123,11 +139,20 @@ def minimize(
         )
     if isinstance(x0, str):
         raise InputError(f"x0 is the text {x0!r}; give a method by keyword: method={x0!r}")
-    criteria = StoppingCriteria(tol, target_value, max_grad_x, max_grad_y, max_seconds)
+    criteria = StoppingCriteria(
+        tol=tol,
+        rtol=rtol,
+        gtol=gtol,
+        target_value=target_value,
+        max_iterations=max_iterations,
+        max_grad_x=max_grad_x,
+        max_grad_y=max_grad_y,
+        max_seconds=max_seconds,
+        assume_convex=assume_convex,
+    )
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable as callback(record), got {show(callback)}")
-    if target_value is not None and not problem.has_value:
-        raise UnsupportedError("target_value needs values of f, which this problem does not have; give tol or a budget")
+    criteria.check(problem)
     x, y = make_start(problem, x0, y0)
     problem = problem.to_like(first_array(x))
     built, why = build(method, problem, options, seed)

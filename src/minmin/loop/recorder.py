@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from minmin.core.arrays import Array
 from minmin.core.counting import Tally
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
@@ -117,19 +118,22 @@ class Recorder:
         return self._callback is not None or self._progress is not None
 
     def record(self, candidate: Candidate, step: int) -> Record:
-        """Compute f at a candidate, and make its record."""
+        """Compute f at a candidate if its method has not, and make its record."""
         seconds = self._clock.elapsed()
         x, y = self._outer.pair(candidate.x, candidate.y)
         value = math.nan
         if self._problem.has_value:
-            with self._clock.pause():
-                value = self._monitored.evaluate(x, y, candidate.cache).value
+            value = self._compute_value(x, y, candidate.cache) if candidate.value is None else candidate.value
             if not math.isfinite(value):
                 reason = f"f may have no minimum, or {GRADIENT_MAY_BE_WRONG}" if step else "is f defined at the start?"
                 raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; {reason}")
         record = Record(self._tally["grad_x"], self._tally["grad_y"], value, candidate.bound, seconds, x, y)
         self.last = Recorded(step, candidate, record)
         return record
+
+    def _compute_value(self, x: Vector, y: Vector, cache: tuple[Array, ...]) -> float:
+        with self._clock.pause():
+            return self._monitored.evaluate(x, y, cache).value
 
     def record_without_value(self, candidate: Candidate, step: int) -> Recorded:
         """The record of a candidate if f can no longer be computed."""

@@ -34,14 +34,14 @@ def _simplify(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-ITERATIONS = "maxiter max_iterations n_iter iterations max_steps n_steps epochs maxfun maxfev"
+ITERATIONS = "maxiter n_iter iterations max_steps n_steps epochs maxfun maxfev"
 
 HINTS = (
-    (ITERATIONS, "the budgets are max_grad_x, max_grad_y and max_seconds"),
+    (ITERATIONS, "the budgets are max_iterations, max_grad_x, max_grad_y and max_seconds"),
     ("max_time time_limit timeout", "the budget of time is max_seconds"),
     (
-        "gtol ftol xtol rtol atol eps epsilon tolerance",
-        "the one tolerance is tol, which bounds f(x, y) - f* in units of f",
+        "ftol xtol atol eps epsilon tolerance",
+        "the tolerances are tol and rtol for the bound on f(x, y) - f*, and gtol for the gradients",
     ),
     ("bounds constraints", "constraints are not supported; a smooth penalty in f may do instead"),
     ("fun func f objective", "f belongs to the problem: minmin.problems.Function(value, grad_x, grad_y, ...)"),
@@ -65,10 +65,14 @@ HINTS = (
 OF_MINIMIZE = Keywords(
     (
         "tol",
+        "rtol",
+        "gtol",
         "target_value",
+        "max_iterations",
         "max_grad_x",
         "max_grad_y",
         "max_seconds",
+        "assume_convex",
         "callback",
         "progress",
         "seed",

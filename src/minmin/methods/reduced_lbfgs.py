@@ -303,7 +303,7 @@ class ReducedLbfgs(Method):
         bound = problem.bound(evaluation)
         if math.isinf(bound.value):
             bound = self._estimate_bound(problem, state)
-        candidate = Candidate(state.x, evaluation.y, bound, exhausted)
+        candidate = Candidate(state.x, evaluation.y, bound, exhausted, gradient_size=evaluation.gradient_size)
         best = candidate if bound.value <= state.best.bound.value else state.best
         first_bound = bound.value if math.isinf(state.first_bound) else state.first_bound
         state = state._replace(best=best, first_bound=first_bound, candidate=candidate)
