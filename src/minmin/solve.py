@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minmin.core.constants import Constants
 from minmin.core.problem import Problem
-from minmin.core.start import make_start
+from minmin.core.start import count_variables, make_start
 from minmin.core.vectors import first_array
 from minmin.errors import InputError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
@@ -15,15 +16,19 @@ from minmin.loop.loop import Loop
 from minmin.loop.progress import Progress
 from minmin.loop.stopping import StoppingCriteria
 from minmin.methods import Method, build
+from minmin.problems.function import Function
 from minmin.result import Record, Result
 
 
 def minimize(
-    problem: Problem,
+    problem: Problem | Callable[[Any, Any], float] | None,
     x0: Any = None,
     y0: Any = None,
     method: str | Method = "auto",
     *,
+    grad_x: Callable[[Any, Any], Any] | None = None,
+    grad_y: Callable[[Any, Any], Any] | None = None,
+    constants: Constants | None = None,
     tol: float = 1e-6,
     rtol: float = 0.0,
     gtol: float | None = None,
@@ -43,15 +48,23 @@ def minimize(
 
     Parameters
     ----------
-    problem : Problem
-        One of :mod:`minmin.problems`, a :class:`minmin.Sum` of them, or your own :class:`minmin.Problem`.
+    problem : Problem, or callable, or None
+        One of :mod:`minmin.problems`, a :class:`minmin.Sum` of them, or your own :class:`minmin.Problem`. Or a function
+        of (x, y) that returns f(x, y), then with ``grad_x``, ``grad_y``, ``x0`` and ``y0``; None if f itself cannot be
+        computed. ``minimize(f, x0, y0, grad_x=..., grad_y=...)`` builds a :class:`minmin.problems.Function`.
     x0, y0 : arrays, optional
-        The start; zero by default. The run uses its array library, dtype and device, and does not modify it.
+        The start; zero by default. The run uses its array library, dtype and device, and does not modify it. Functions
+        have no default, since the start says how many variables there are.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
         "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling". See :class:`minmin.methods.ReducedNewton`,
         :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
         :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`, or your own :class:`minmin.Method`.
+    grad_x, grad_y : callables, optional
+        Only with a function: functions of (x, y) that return ∇ₓf and ∇ᵧf, as arrays of the lengths of x and y.
+    constants : Constants, optional
+        Only with functions: what is known of the curvature of f. With it the bound is proved; see
+        :class:`minmin.Constants`.
     tol : float
         Stop as ``converged`` when the bound on f(x, y) - f* is at most tol. It is absolute, in units of f; 0 switches
         it off. If the problem's constants are unknown and its data prove no bound, the bound is an estimate from the
@@ -132,13 +145,9 @@ def minimize(
         result as ``.result``.
     """
     clock = Clock()
-    if not isinstance(problem, Problem):
-        raise InputError(
-            f"problem must be a minmin problem, got {type(problem).__name__}; "
-            "wrap your own functions in minmin.problems.Function"
-        )
     if isinstance(x0, str):
         raise InputError(f"x0 is the text {x0!r}; give a method by keyword: method={x0!r}")
+    problem = _make_problem(problem, x0, y0, {"grad_x": grad_x, "grad_y": grad_y, "constants": constants})
     criteria = StoppingCriteria(
         tol=tol,
         rtol=rtol,
@@ -171,3 +180,24 @@ def minimize(
         why=why,
     )
     return loop.run()
+
+
+def _make_problem(problem: Any, x0: Any, y0: Any, given: dict[str, Any]) -> Problem:
+    """The problem that the user gave, or one of the functions that they gave instead."""
+    names = [name for name, value in given.items() if value is not None]
+    if isinstance(problem, Problem):
+        if names:
+            raise InputError(
+                f"leave {' and '.join(names)} out: what describes f belongs to the problem, here a "
+                f"{type(problem).__name__}"
+            )
+        return problem
+    if isinstance(problem, type) or not (callable(problem) or (problem is None and names)):
+        got = f"the class {problem.__name__}" if isinstance(problem, type) else type(problem).__name__
+        raise InputError(f"problem must be a minmin problem or a function of (x, y) that returns f, got {got}")
+    for block, gradient in (("x", "∇ₓf"), ("y", "∇ᵧf")):
+        if given[f"grad_{block}"] is None:
+            raise InputError(f"give grad_{block}=, a function of (x, y) that returns {gradient}")
+    if x0 is None or y0 is None:
+        raise InputError("give both x0 and y0, the start: with functions, they say how many variables x and y have")
+    return Function(problem, d_x=count_variables(x0, "x0"), d_y=count_variables(y0, "y0"), **given)

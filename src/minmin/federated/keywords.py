@@ -31,6 +31,11 @@ OF_RUN = Keywords(
         ("y0 x_0 start init", "the start is x0; clients have their own y0: minmin.federated.Client(problem, y0=...)"),
         ("seed random_state random_seed rng", "only 'proxskip' draws random numbers; its option is seed"),
         ("target_value", "a run stops at tol, rounds or max_seconds; a callback that returns True stops it, too"),
+        (
+            "fun func f objective value jac grad gradient grad_x grad_y constants",
+            "f and its gradients belong to a client's problem: "
+            "minmin.federated.Client(minmin.problems.Function(value, grad_x, grad_y, ...))",
+        ),
         ("options", "give every option as a keyword of its own: run(clients, 'bam', inner='nag')"),
         *HINTS,
     ),

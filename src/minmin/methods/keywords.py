@@ -44,11 +44,8 @@ HINTS = (
         "the tolerances are tol and rtol for the bound on f(x, y) - f*, and gtol for the gradients",
     ),
     ("bounds constraints", "constraints are not supported; a smooth penalty in f may do instead"),
-    ("fun func f objective", "f belongs to the problem: minmin.problems.Function(value, grad_x, grad_y, ...)"),
-    (
-        "jac grad gradient grad_x grad_y",
-        "gradients belong to the problem: minmin.problems.Function(value, grad_x=..., grad_y=..., ...)",
-    ),
+    ("fun func f objective value", "f is the first argument: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
+    ("jac grad gradient", "there are two gradients: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
     (
         "hess hessp hessian",
         "second derivatives belong to the problem: Quadratic, GLM and Softmax have them, Function needs none",
@@ -64,6 +61,9 @@ HINTS = (
 
 OF_MINIMIZE = Keywords(
     (
+        "grad_x",
+        "grad_y",
+        "constants",
         "tol",
         "rtol",
         "gtol",
