@@ -230,6 +230,14 @@ def test_other_ends_say_as_well_that_f_is_not_convex():
     assert r.status == "budget"
     assert r.message == f"max_iterations = 3 iterations are done; f is not convex: {EVIDENCE}"
     assert r.gap_bound == math.inf
+    assert np.isinf(r.history.gap_bound).all()
+
+
+def test_a_point_found_before_f_showed_that_it_is_not_convex_has_no_bound_either():
+    r = run_script((1.0, {"bound": Bound(1e-3)}), (2.0, {"bound": Bound(1e-3)} | SEEN), max_iterations=2)
+    assert r.x[0] == 1.0
+    assert r.gap_bound == math.inf
+    assert EVIDENCE in r.message
 
 
 def test_target_value_does_not_need_a_convex_function():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from minmin.core.arrays import Array
+from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.counting import Tally
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
@@ -127,7 +128,7 @@ class Recorder:
             if not math.isfinite(value):
                 reason = f"f may have no minimum, or {GRADIENT_MAY_BE_WRONG}" if step else "is f defined at the start?"
                 raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; {reason}")
-        record = Record(self._tally["grad_x"], self._tally["grad_y"], value, candidate.bound, seconds, x, y)
+        record = Record(self._tally["grad_x"], self._tally["grad_y"], value, _honest_bound(candidate), seconds, x, y)
         self.last = Recorded(step, candidate, record)
         return record
 
@@ -138,8 +139,8 @@ class Recorder:
     def record_without_value(self, candidate: Candidate, step: int) -> Recorded:
         """The record of a candidate if f can no longer be computed."""
         x, y = self._outer.pair(candidate.x, candidate.y)
-        counts = self._tally["grad_x"], self._tally["grad_y"]
-        return Recorded(step, candidate, Record(*counts, math.nan, candidate.bound, self._clock.elapsed(), x, y))
+        counts, bound = (self._tally["grad_x"], self._tally["grad_y"]), _honest_bound(candidate)
+        return Recorded(step, candidate, Record(*counts, math.nan, bound, self._clock.elapsed(), x, y))
 
     def show(self, record: Record, step: int) -> End | None:
         """Add a record to the history if it is due, and show it; the end of the run, if the callback asks for it."""
@@ -201,3 +202,8 @@ class Recorder:
             except Exception as error:
                 raise UserCodeError(f"the callback raised {type(error).__name__}: {error}") from error
         return isinstance(returned, bool | np.bool_) and bool(returned)
+
+
+def _honest_bound(candidate: Candidate) -> Bound:
+    """The candidate's bound; none if f is not convex, since every bound needs that."""
+    return UNKNOWN if candidate.not_convex else candidate.bound
