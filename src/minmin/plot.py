@@ -24,7 +24,7 @@ def plot_result(result: Result) -> Any:
     figure = Figure(figsize=(9.5, 3.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     curves = {
-        "proved bound on $f - f^*$" if result.certified else "estimated bound on $f - f^*$": history.gap_bound,
+        "proved bound on $f - f^*$" if result.certified else "estimate of $f - f^*$": history.gap_bound,
     }
     if np.isfinite(history.value).any():
         curves["$f$ minus the lowest $f$ of this run"] = history.value - np.nanmin(history.value)

@@ -45,7 +45,7 @@ class Record(NamedTuple):
 
     @property
     def gap_bound(self) -> float:
-        """f(x, y) - f* is at most this."""
+        """The bound's value: f(x, y) - f* is at most this if the bound is proved, and about this if it is estimated."""
         return self.bound.value
 
     @property
@@ -130,7 +130,8 @@ class Result:
     bound : Bound
         How far f(x, y) is above its minimum, and what that is based on.
     gap_bound : float
-        The bound's value: f(x, y) - f* is at most this.
+        The bound's value. f(x, y) - f* is at most this if ``certified``; otherwise this is an estimate, which holds
+        only if f is convex.
     certified : bool
         Whether the bound is proved: by the data, or by constants that were given or proved, not estimated. A proof by
         given constants is right if the constants are.
@@ -138,7 +139,7 @@ class Result:
         Whether the run ended as ``converged``.
     status : {"converged", "budget", "stalled", "interrupted"}
     message : str
-        What ended the run, in words.
+        What ended the run, in words; at its end ``why_method``.
     method : str
     nit : int
         Outer iterations.
@@ -160,6 +161,8 @@ class Result:
           federation what clients compute before the first round is not counted.
         - "monitor": values computed for the history, target, callback and progress alone.
     history : History
+    why_method : str
+        Why "auto" took the method; empty if the method was given.
     """
 
     x: Vector
@@ -173,6 +176,7 @@ class Result:
     seconds: float
     calls: dict[str, int]
     history: History = field(repr=False)
+    why_method: str = field(default="", repr=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Also read results that were saved before ``bound`` existed, with ``gap_bound`` and ``certified``."""
@@ -194,11 +198,10 @@ class Result:
         return self.status == "converged"
 
     def __str__(self) -> str:
-        proof = "certified" if self.certified else "not certified"
         calls = ", ".join(f"{kind} {count}" for kind, count in self.calls.items())
         return (
-            f"{self.status}: {self.message}\n"
-            f"  f(x, y) = {self.fun:.10g}, at most {self.gap_bound:.3g} above the minimum ({proof})\n"
+            f"{self.status}: {self.message.removesuffix(f'; {self.why_method}')}\n"
+            f"  f(x, y) = {self.fun:.10g}, {self.bound.describe()}\n"
             f"  {self.method}, {self.nit} iterations, {self.seconds:.3g} s; calls: {calls}"
         )
 

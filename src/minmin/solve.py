@@ -5,30 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minmin.core.constants import Constants
 from minmin.core.problem import Problem
-from minmin.core.start import make_start
+from minmin.core.start import count_variables, make_start
 from minmin.core.vectors import first_array
-from minmin.errors import InputError, UnsupportedError, show
+from minmin.errors import InputError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
 from minmin.loop.progress import Progress
 from minmin.loop.stopping import StoppingCriteria
 from minmin.methods import Method, build
+from minmin.problems.function import Function
 from minmin.result import Record, Result
 
 
 def minimize(
-    problem: Problem,
+    problem: Problem | Callable[[Any, Any], float] | None,
     x0: Any = None,
     y0: Any = None,
     method: str | Method = "auto",
     *,
+    grad_x: Callable[[Any, Any], Any] | None = None,
+    grad_y: Callable[[Any, Any], Any] | None = None,
+    constants: Constants | None = None,
     tol: float = 1e-6,
+    rtol: float = 0.0,
+    gtol: float | None = None,
     target_value: float | None = None,
+    max_iterations: int | None = None,
     max_grad_x: int | None = None,
     max_grad_y: int | None = None,
     max_seconds: float | None = None,
+    assume_convex: bool = True,
     seed: int | None = None,
     callback: Callable[[Record], Any] | None = None,
     progress: bool = False,
@@ -39,26 +48,46 @@ def minimize(
 
     Parameters
     ----------
-    problem : Problem
-        One of :mod:`minmin.problems`, a :class:`minmin.Sum` of them, or your own :class:`minmin.Problem`.
+    problem : Problem, or callable, or None
+        One of :mod:`minmin.problems`, a :class:`minmin.Sum` of them, or your own :class:`minmin.Problem`. Or a function
+        of (x, y) that returns f(x, y), then with ``grad_x``, ``grad_y``, ``x0`` and ``y0``; None if f itself cannot be
+        computed. ``minimize(f, x0, y0, grad_x=..., grad_y=...)`` builds a :class:`minmin.problems.Function`.
     x0, y0 : arrays, optional
-        The start; zero by default. The run uses its array library, dtype and device, and does not modify it.
+        The start; zero by default. The run uses its array library, dtype and device, and does not modify it. Functions
+        have no default, since the start says how many variables there are.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
         "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling". See :class:`minmin.methods.ReducedNewton`,
         :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
         :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`, or your own :class:`minmin.Method`.
+    grad_x, grad_y : callables, optional
+        Only with a function: functions of (x, y) that return ∇ₓf and ∇ᵧf, as arrays of the lengths of x and y.
+    constants : Constants, optional
+        Only with functions: what is known of the curvature of f. With it the bound is proved; see
+        :class:`minmin.Constants`.
     tol : float
         Stop as ``converged`` when the bound on f(x, y) - f* is at most tol. It is absolute, in units of f; 0 switches
         it off. If the problem's constants are unknown and its data prove no bound, the bound is an estimate from the
         curvature that the run has seen, and ``r.certified`` is False.
+    rtol : float
+        Stop as ``converged`` also when the bound is at most rtol times what f has fallen since the start. It needs f
+        after every iteration; 0, the default, switches it off.
+    gtol : float, optional
+        Stop as ``converged`` also when no entry of both gradients is larger than gtol in absolute value. The run ends
+        at tol, rtol or gtol, whichever comes first; ``tol=0, gtol=1e-8`` looks at the gradients alone. For a
+        :class:`minmin.Sum` the entries of ∇ᵧ are those of each term's own gradient, without its weight.
     target_value : float, optional
         Stop as ``converged`` when f(x, y) is at or below it.
+    max_iterations : int, optional
+        Budget of outer iterations, ``r.nit``. An iteration may compute several gradients.
     max_grad_x, max_grad_y : int, optional
         Budgets of gradient calls, never exceeded; the run then ends as ``budget``. Hessian products do not count.
     max_seconds : float, optional
         Budget of time. The time for values of f that only the history needs does not count; if they are expensive, give
         the problem no values.
+    assume_convex : bool
+        If a run sees that f is not convex, its point may be a local minimum or a saddle point, and there is no bound.
+        By default it then ends as ``stalled`` where tol, rtol or gtol would end it; with False as ``converged``.
     seed : int, optional
         For methods that draw random numbers, 0 by default; other methods ignore it.
     callback : callable, optional
@@ -116,18 +145,23 @@ def minimize(
         result as ``.result``.
     """
     clock = Clock()
-    if not isinstance(problem, Problem):
-        raise InputError(
-            f"problem must be a minmin problem, got {type(problem).__name__}; "
-            "wrap your own functions in minmin.problems.Function"
-        )
     if isinstance(x0, str):
         raise InputError(f"x0 is the text {x0!r}; give a method by keyword: method={x0!r}")
-    criteria = StoppingCriteria(tol, target_value, max_grad_x, max_grad_y, max_seconds)
+    problem = _make_problem(problem, x0, y0, {"grad_x": grad_x, "grad_y": grad_y, "constants": constants})
+    criteria = StoppingCriteria(
+        tol=tol,
+        rtol=rtol,
+        gtol=gtol,
+        target_value=target_value,
+        max_iterations=max_iterations,
+        max_grad_x=max_grad_x,
+        max_grad_y=max_grad_y,
+        max_seconds=max_seconds,
+        assume_convex=assume_convex,
+    )
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable as callback(record), got {show(callback)}")
-    if target_value is not None and not problem.has_value:
-        raise UnsupportedError("target_value needs values of f, which this problem does not have; give tol or a budget")
+    criteria.check(problem)
     x, y = make_start(problem, x0, y0)
     problem = problem.to_like(first_array(x))
     built, why = build(method, problem, options, seed)
@@ -146,3 +180,24 @@ def minimize(
         why=why,
     )
     return loop.run()
+
+
+def _make_problem(problem: Any, x0: Any, y0: Any, given: dict[str, Any]) -> Problem:
+    """The problem that the user gave, or one of the functions that they gave instead."""
+    names = [name for name, value in given.items() if value is not None]
+    if isinstance(problem, Problem):
+        if names:
+            raise InputError(
+                f"leave {' and '.join(names)} out: what describes f belongs to the problem, here a "
+                f"{type(problem).__name__}"
+            )
+        return problem
+    if isinstance(problem, type) or not (callable(problem) or (problem is None and names)):
+        got = f"the class {problem.__name__}" if isinstance(problem, type) else type(problem).__name__
+        raise InputError(f"problem must be a minmin problem or a function of (x, y) that returns f, got {got}")
+    for block, gradient in (("x", "∇ₓf"), ("y", "∇ᵧf")):
+        if given[f"grad_{block}"] is None:
+            raise InputError(f"give grad_{block}=, a function of (x, y) that returns {gradient}")
+    if x0 is None or y0 is None:
+        raise InputError("give both x0 and y0, the start: with functions, they say how many variables x and y have")
+    return Function(problem, d_x=count_variables(x0, "x0"), d_y=count_variables(y0, "y0"), **given)

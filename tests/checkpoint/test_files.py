@@ -77,13 +77,21 @@ def test_a_newer_format(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_FORMAT", 99)
     begin(file)
     monkeypatch.undo()
-    refused(file, "format 99, from a newer minmin; this one reads 2")
+    refused(file, "format 99, from a newer minmin; this one reads 3")
 
 
 @pytest.mark.parametrize("head", [b"minmin checkpoint\n", b"minmin checkpoint 1\n"])
 def test_an_older_format(tmp_path, head):
     file = tmp_path / "c"
     file.write_bytes(head + b"0" * 64 + b"\n1\nan archive")
+    refused(file, "older format, from an earlier minmin, and cannot be resumed; it was left as it is")
+
+
+def test_the_format_before_this_one(tmp_path, monkeypatch):
+    file = tmp_path / "c"
+    monkeypatch.setattr(module, "_FORMAT", 2)
+    begin(file)
+    monkeypatch.undo()
     refused(file, "older format, from an earlier minmin, and cannot be resumed; it was left as it is")
 
 

@@ -318,7 +318,12 @@ def test_bad_answers_of_callables_are_named(problem, case):
 
 
 BAD_ARGUMENTS = {
-    "no problem": (lambda p: minmin.minimize(lambda x, y: 0), r"wrap your own functions in minmin.problems.Function"),
+    "no problem": (lambda p: minmin.minimize(3), r"must be a minmin problem or a function of \(x, y\).*got int"),
+    "nothing": (lambda p: minmin.minimize(None), r"must be a minmin problem or a function of \(x, y\).*got NoneType"),
+    "a class": (
+        lambda p: minmin.minimize(Quadratic),
+        r"must be a minmin problem or a function.*got the class Quadratic",
+    ),
     "short x0": (lambda p: minmin.minimize(p, np.ones(3)), r"x0 has shape \(3,\); this problem needs \(20,\)"),
     "matrix y0": (lambda p: minmin.minimize(p, y0=np.ones((5, 1))), r"y0 has shape \(5, 1\).*flatten it with reshape"),
     "named arrays": (lambda p: minmin.minimize(p, {"w": np.ones(20)}), r"x0 is a dict.*flat array.*federated.Layout"),

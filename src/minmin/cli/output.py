@@ -30,7 +30,7 @@ tol_option = functools.partial(
     "--tol",
     default=1e-6,
     show_default=True,
-    help="Stop when f - f* is proved to be at most this.",
+    help="Stop when the bound on f - f* is at most this; it is proved where the data allow a proof.",
 )
 
 

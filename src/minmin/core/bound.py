@@ -1,4 +1,4 @@
-"""Bound: how far f can be above its minimum, and what proves it."""
+"""Bound: how far f is above its minimum, and whether that is proved or estimated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Basis = Literal["data", "constants", "estimate"]
 
 
 class Bound(NamedTuple):
-    """f(x, y) - f* is at most ``value``.
+    """f(x, y) - f* is at most ``value`` if that is proved; otherwise ``value`` is an estimate of it.
 
     Attributes
     ----------
@@ -19,7 +19,7 @@ class Bound(NamedTuple):
         What ``value`` would be if both gradients were as small as their rounding errors.
     basis : {"data", "constants", "estimate"}
         What the bound is based on. "data": the problem's data prove it. "constants": it is proved if the problem's
-        constants hold. "estimate": it is estimated from what the run has seen, and not proved.
+        constants hold. "estimate": it is estimated from what the run has seen, if f is convex, and not proved.
     """
 
     value: float
@@ -30,6 +30,14 @@ class Bound(NamedTuple):
     def is_proved(self) -> bool:
         """Whether the bound is finite and based on data or constants."""
         return self.basis != "estimate" and math.isfinite(self.value)
+
+    def describe(self) -> str:
+        """How far f is above the minimum, in words."""
+        if math.isinf(self.value):
+            return "how far above the minimum is not known"
+        if self.is_proved:
+            return f"at most {self.value:.3g} above the minimum (certified)"
+        return f"about {self.value:.3g} above the minimum, if f is convex (estimated)"
 
     def lower(self, decrease: float) -> Bound:
         """The bound at a point where f is lower by this much."""

@@ -14,7 +14,7 @@ from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.rounding import RoundingScale
-from minmin.core.vectors import Vector, machine_eps, norm, parts_of
+from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_count
 
 
@@ -80,6 +80,11 @@ class Evaluation(ABC):
         if self._grad_y_norm is None:
             self._grad_y_norm = norm(self.grad_y)
         return self._grad_y_norm
+
+    @property
+    def gradient_size(self) -> float:
+        """The largest absolute entry of both gradients."""
+        return largest_entry(self.grad_x, self.grad_y)
 
     @property
     def rounding(self) -> RoundingScale:
@@ -225,6 +230,10 @@ class Problem(ABC):
     def evaluate(self, x: Vector, y: Vector, cache: tuple[Array, ...] = ()) -> Evaluation:
         """The evaluation at (x, y); ``cache`` is that of an earlier evaluation there, or empty."""
         return self.fix(x).at(y)
+
+    def measure_gradients(self, x: Vector, y: Vector, cache: tuple[Array, ...] = ()) -> float:
+        """The largest absolute entry of both gradients at (x, y); they are computed and counted."""
+        return self.evaluate(x, y, cache).gradient_size
 
     def bound(self, evaluation: Evaluation) -> Bound:
         """How far f is above its minimum at an evaluation, by strong convexity from both gradients."""

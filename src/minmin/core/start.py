@@ -50,21 +50,31 @@ def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
     return Parts(parts, problem.part_weights)
 
 
+def count_variables(value: Any, name: str) -> int:
+    """The number of variables in one array of a user's start, for a problem that does not know it."""
+    _require_one_array(value, name, "")
+    return math.prod(as_real(value, name).shape)
+
+
 def _has_arrays(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(getattr(part, "ndim", 0) > 0 for part in value)
 
 
 def check_start_array(value: Any, size: int, name: str, prototype: Array) -> Array:
     """A checked copy of one array of the user's start."""
-    if isinstance(value, Mapping) or _has_arrays(value):
-        kind = type(value).__name__ + ("" if isinstance(value, Mapping) else " of arrays")
-        raise InputError(
-            f"{name} is a {kind}; it must be one flat array of shape ({size},): "
-            "minmin.federated.Layout makes one of a model of named arrays"
-        )
+    _require_one_array(value, name, f" of shape ({size},)")
     array = as_real(value, name, prototype)
     if array.shape != (size,):
         flatten = "; flatten it with reshape(-1)" if array.ndim != 1 and math.prod(array.shape) == size else ""
         raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},){flatten}")
     require_finite(array, name)
     return array_namespace(array).asarray(array, copy=True)
+
+
+def _require_one_array(value: Any, name: str, shape: str) -> None:
+    if isinstance(value, Mapping) or _has_arrays(value):
+        kind = type(value).__name__ + ("" if isinstance(value, Mapping) else " of arrays")
+        raise InputError(
+            f"{name} is a {kind}; it must be one flat array{shape}: "
+            "minmin.federated.Layout makes one of a model of named arrays"
+        )

@@ -84,11 +84,16 @@ def norm(a: Vector) -> float:
     square_sum = float(a @ a)
     if _TINY < square_sum < _HUGE:
         return math.sqrt(square_sum)
-    peak = max((largest(part) for part in parts_of(a)), default=0.0)
+    peak = largest_entry(a)
     if peak == 0.0 or not math.isfinite(peak):
         return peak
     scaled = (1.0 / peak) * a if peak > _TINY else _HUGE * a
     return math.sqrt(float(scaled @ scaled)) * (peak if peak > _TINY else _TINY)
+
+
+def largest_entry(*vectors: Vector) -> float:
+    """The largest absolute entry of all these vectors."""
+    return max((largest(part) for vector in vectors for part in parts_of(vector)), default=0.0)
 
 
 def square(number: float) -> float:

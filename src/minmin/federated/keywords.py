@@ -9,8 +9,11 @@ OF_RUN = Keywords(
         "engine",
         "x0",
         "tol",
+        "rtol",
+        "gtol",
         "rounds",
         "max_seconds",
+        "assume_convex",
         "timeout",
         "retries",
         "values",
@@ -20,11 +23,19 @@ OF_RUN = Keywords(
         "evaluate_every",
     ),
     (
-        (f"{ITERATIONS} max_rounds n_rounds max_grad_x max_grad_y", "the budgets are rounds and max_seconds"),
+        (
+            f"{ITERATIONS} max_iterations max_rounds n_rounds max_grad_x max_grad_y",
+            "the budgets are rounds and max_seconds",
+        ),
         ("max_time time_limit", "the budget of time is max_seconds, and timeout is for one reply of a client"),
         ("y0 x_0 start init", "the start is x0; clients have their own y0: minmin.federated.Client(problem, y0=...)"),
         ("seed random_state random_seed rng", "only 'proxskip' draws random numbers; its option is seed"),
         ("target_value", "a run stops at tol, rounds or max_seconds; a callback that returns True stops it, too"),
+        (
+            "fun func f objective value jac grad gradient grad_x grad_y constants",
+            "f and its gradients belong to a client's problem: "
+            "minmin.federated.Client(minmin.problems.Function(value, grad_x, grad_y, ...))",
+        ),
         ("options", "give every option as a keyword of its own: run(clients, 'bam', inner='nag')"),
         *HINTS,
     ),

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from minmin.core.arrays import Array, dtype_name
+from minmin.core.arrays import Array, dtype_name, largest
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED
 from minmin.core.problem import Evaluation, Problem, Slice, YTask
@@ -96,6 +96,11 @@ class Federation(Problem):
             replies = self.session.evaluate(x, gradient=gradient, at_start=at_start)
         return _RemoteEvaluation(x, self, replies)
 
+    def measure_gradients(self, x: Vector, y: Vector, cache: tuple[Array, ...] = ()) -> float:
+        """One more round, in which no client moves its y_i; see :meth:`_RemoteEvaluation.gradient_size`."""
+        self.tally.add("grad_x")
+        return _RemoteEvaluation(x, self, self.session.evaluate(x, gradient=True, counts=True)).gradient_size
+
 
 def _check_descriptions(descriptions: Sequence[Description]) -> None:
     """Check that the clients can work together."""
@@ -174,6 +179,11 @@ class _RemoteEvaluation(Evaluation):
     @property
     def grad_y_norm(self) -> float:
         return math.sqrt(sum(w * r.grad_y_square for w, r in zip(self._weights, self._replies, strict=True)))
+
+    @property
+    def gradient_size(self) -> float:
+        """With the largest norm of a client's ∇ᵧf_i, which no entry exceeds: clients send no entries of it."""
+        return max(largest(self.grad_x), *(math.sqrt(reply.grad_y_square) for reply in self._replies))
 
     def _compute_rounding(self) -> RoundingScale:
         pairs = list(zip(self._weights, self._replies, strict=True))

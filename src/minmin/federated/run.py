@@ -47,8 +47,11 @@ def run(
     engine: str | Engine = "local",
     x0: Any = None,
     tol: float = 1e-6,
+    rtol: float = 0.0,
+    gtol: float | None = None,
     rounds: int | None = 1000,
     max_seconds: float | None = None,
+    assume_convex: bool = True,
     timeout: float | None = DEFAULT_TIMEOUT,
     retries: int = 3,
     values: bool = True,
@@ -78,10 +81,17 @@ def run(
     x0 : array, optional
         The starting point of x; zero by default. Each client has its own y0.
     tol : float
-        Stop as ``converged`` when f - f* <= tol is proved.
+        Stop as ``converged`` when the bound on f - f* is at most tol. It is proved if the clients' constants are known.
+    rtol : float
+        As for :func:`minmin.minimize`; it needs ``values=True``.
+    gtol : float, optional
+        Stop as ``converged`` also when no entry of ∇ₓf is larger than gtol in absolute value, nor the norm of any
+        client's ∇ᵧf_i: clients do not send its entries. "bam" takes one more round for that near the end.
     rounds : int, optional
         The largest number of rounds; the run then ends with the status ``budget``.
     max_seconds : float, optional
+    assume_convex : bool
+        As for :func:`minmin.minimize`.
     timeout : float, optional
         How many seconds a client has for one reply before it is asked again; 600 by default, None for no limit.
     retries : int
@@ -109,7 +119,9 @@ def run(
     clock = Clock()
     if not isinstance(method, Method) and method not in names():
         raise UnsupportedError(f"method {method!r} does not run in a federation: {near_names(method, names())}")
-    criteria = StoppingCriteria(tol, max_grad_x=rounds, max_seconds=max_seconds)
+    criteria = StoppingCriteria(
+        tol=tol, rtol=rtol, gtol=gtol, max_grad_x=rounds, max_seconds=max_seconds, assume_convex=assume_convex
+    )
     policy = Policy(timeout, retries)
     every = as_count(evaluate_every, "evaluate_every")
     with open_engine(clients, engine) as (opened, count):
@@ -117,6 +129,7 @@ def run(
         descriptions = session.describe()
         metrics = FederationMetrics(session, descriptions, every)
         federation = Federation(session, descriptions, values=values)
+        criteria.check(federation)
         built = _build_method(method, federation, descriptions, options)
         start = make_start(federation, x0)
         file = None
@@ -135,7 +148,8 @@ def run(
             extra_metrics=metrics,
             file=file,
         )
-        return _complete_result(federation, loop.run())
+        result = loop.run()
+        return _complete_result(federation, result, is_convex=not loop.has_seen_not_convex)
 
 
 def _build_method(
@@ -159,10 +173,13 @@ def _build_method(
     return baseline
 
 
-def _complete_result(federation: Federation, result: Result) -> Result:
-    """The result without y and with the final f; with a new bound, for the current y_i, if a step was interrupted."""
+def _complete_result(federation: Federation, result: Result, *, is_convex: bool) -> Result:
+    """The result without y and with the final f.
+
+    It has a new bound, for the current y_i, if a step was interrupted; but none if f is not convex.
+    """
     try:
-        cut = not result.success or not federation.session.has_worked
+        cut = is_convex and (not result.success or not federation.session.has_worked)
         final = federation.ask(result.x, gradient=cut)
         bound = federation.bound(final) if cut else result.bound
         if bound.is_proved and not result.certified:  # no stronger than the bound that the run itself had

@@ -129,11 +129,16 @@ class Session:
             return None
         return self._newest[1]
 
-    def evaluate(self, x: Array, *, gradient: bool, at_start: bool = False) -> list[protocol.Reply]:
-        """f, and its gradients if wanted, at x and the current or first y_i. No client moves its y_i."""
+    def evaluate(
+        self, x: Array, *, gradient: bool, at_start: bool = False, counts: bool = False
+    ) -> list[protocol.Reply]:
+        """f, and its gradients if wanted, at x and the current or first y_i. No client moves its y_i.
+
+        ``counts`` says whether the message counts as traffic.
+        """
         request = Envelope(protocol.EvaluateRequest(self.run, 0 if at_start else self.rounds, x, gradient))
         check = self._check_reply(vector=gradient, value=True, memory=frozenset())
-        return [_open(reply, protocol.Reply) for reply in self._ask(request, protocol.Reply, check, counts=False)]
+        return [_open(reply, protocol.Reply) for reply in self._ask(request, protocol.Reply, check, counts=counts)]
 
     def measure(self, x: Array) -> list[protocol.Measures]:
         """The clients' metrics at x and the current y_i. No client moves its y_i."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minmin.core.bound import Bound
+from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, first_array
@@ -17,16 +17,24 @@ from minmin.loop.checkpoint import Checkpoint
 from minmin.loop.clock import Clock
 from minmin.loop.progress import Progress
 from minmin.loop.recorder import ExtraMetrics, Recorded, Recorder
-from minmin.loop.stopping import BudgetedTally, End, Progressing, RunEnded, StoppingCriteria, StoppingRules
+from minmin.loop.stopping import (
+    BudgetedTally,
+    End,
+    Progressing,
+    RunEnded,
+    StoppingCriteria,
+    StoppingRules,
+    explain_not_convex,
+)
 from minmin.methods.base import Candidate, Method
-from minmin.result import Result
+from minmin.result import Record, Result
 
 _SAME_VALUE = 1e-6
 """Two values of the same f at the same point agree to this, whatever the library: single precision has seven digits."""
 
 
-class Best(NamedTuple):
-    """The candidate with the lowest bound, and the number of its step."""
+class Numbered(NamedTuple):
+    """A candidate and the number of its step."""
 
     candidate: Candidate
     step: int
@@ -39,7 +47,10 @@ class Snapshot(NamedTuple):
     ----------
     state : NamedTuple
         The state of the method.
-    best : Best
+    best : Numbered
+        The candidate with the lowest bound.
+    lowest : Numbered or None
+        The candidate with the lowest recorded f, which it holds; None if the problem has no values.
     steps : int
     progress : Progressing
     known_range : pair of float
@@ -56,7 +67,8 @@ class Snapshot(NamedTuple):
     """
 
     state: Any
-    best: Best
+    best: Numbered
+    lowest: Numbered | None
     steps: int
     progress: Progressing
     known_range: tuple[float, float]
@@ -67,7 +79,7 @@ class Snapshot(NamedTuple):
     seconds: float
 
 
-SNAPSHOT_TYPES = (Snapshot, Best, Progressing, Candidate, Bound)
+SNAPSHOT_TYPES = (Snapshot, Numbered, Progressing, Candidate, Bound)
 """The NamedTuples in every checkpoint, besides those of the method's state."""
 
 
@@ -117,12 +129,18 @@ class Loop:
         self._problem = outer.orient(problem.counted(self._tally))
         self._recorder = Recorder(problem, outer, clock, self._tally, callback, progress, extra_metrics)
         self._rules = StoppingRules(criteria, method.patience(self._problem))
-        self._observes_always = criteria.target_value is not None or self._recorder.is_watched()
+        self._observes_always = criteria.needs_every_value or self._recorder.is_watched()
         self._newest_only = problem.y_is_remote
         self._steps = 0
         self._candidate = Candidate(*outer.pair(*start))
-        self._best = Best(self._candidate, 0)
+        self._best = Numbered(self._candidate, 0)
+        self._lowest: Numbered | None = None
         self._snapshot: Snapshot | None = None
+
+    @property
+    def has_seen_not_convex(self) -> bool:
+        """Whether the run has seen that f is not convex. Then nothing is known about f - f*."""
+        return bool(self._candidate.not_convex)
 
     def run(self) -> Result:
         """Run from the start, or resume from the checkpoint."""
@@ -153,7 +171,7 @@ class Loop:
     def _iterate(self) -> End:
         try:
             state, end = self._begin()
-            while end is None:
+            while (end := end or self._rules.check_iterations(self._steps)) is None:
                 state = self._method.step(self._problem, state)
                 self._steps += 1
                 self._candidate = state.candidate
@@ -177,13 +195,15 @@ class Loop:
             with contextlib.suppress(RunEnded):  # the first step asks the same clients and fails in the same way
                 self._recorder.measure(self._candidate)
             end = self._observe()
+            self._rules.first_value = self._last_value()
             self._take_snapshot(state)
             return state, end
         self._restore(snapshot)
-        record = self._recorder.record(self._candidate, self._steps)
+        value = self._recorder.record(self._candidate, self._steps).value
         last = self._recorder.last if snapshot.recorded_step == self._steps else None
         self._recorder.restore(snapshot.rows, snapshot.values, snapshot.known_range, last)
-        return snapshot.state, self._rules.check_tol(self._candidate.bound) or self._rules.check_target(record.value)
+        converged = self._rules.check_bound(self._candidate, value) or self._check_gradients()
+        return snapshot.state, converged or self._rules.check_target(value)
 
     def _restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot. Callables have no fingerprint, so f at the start is compared instead."""
@@ -194,8 +214,9 @@ class Loop:
                 "give another path, or remove the file to start again"
             )
         self._snapshot = snapshot
-        self._candidate, self._best, self._steps = snapshot.state.candidate, snapshot.best, snapshot.steps
-        self._rules.progress = snapshot.progress
+        self._candidate, self._steps = snapshot.state.candidate, snapshot.steps
+        self._best, self._lowest = snapshot.best, snapshot.lowest
+        self._rules.progress, self._rules.first_value = snapshot.progress, then
         self._tally.counts = dict(snapshot.counts)
         self._clock.advance(snapshot.seconds)
 
@@ -207,6 +228,7 @@ class Loop:
         self._snapshot = Snapshot(
             state=state,
             best=self._best,
+            lowest=self._lowest,
             steps=self._steps,
             progress=self._rules.progress,
             known_range=(recorder.lower_bound, recorder.lowest_value),
@@ -222,22 +244,38 @@ class Loop:
     def _check_after_step(self) -> End | None:
         candidate = self._candidate
         if candidate.bound.value <= self._best.candidate.bound.value:
-            self._best = Best(candidate, self._steps)
-        at_floor = self._rules.is_at_rounding_level(candidate.bound)
-        observes = self._observes_always or self._recorder.is_due(self._steps) or at_floor
+            self._best = Numbered(candidate, self._steps)
+        observes = self._observes_always or self._recorder.is_due(self._steps)
         requested = self._observe() if observes else None
-        converged = self._rules.check_tol(candidate.bound)
+        if requested is not None and requested.status == "converged":
+            return requested
+        value = self._last_value()
+        at_floor = self._rules.is_at_rounding_level(candidate.bound, value)
+        if at_floor and not observes:
+            requested, value = self._observe(), self._last_value()
+        converged = self._rules.check_bound(candidate, value)
         if converged is not None:
             return self._find_refutation() or converged
-        falls = at_floor and self._rules.still_falls(candidate, self._last_value())
+        converged = self._check_gradients()
+        if converged is not None:
+            return converged
+        falls = at_floor and self._rules.still_falls(candidate, value)
         if falls:
-            self._best = Best(candidate, self._steps)
+            self._best = Numbered(candidate, self._steps)
         best = self._best.candidate.bound
         return requested or self._rules.check_progress(self._steps, candidate, best, hidden=at_floor and not falls)
 
+    def _check_gradients(self) -> End | None:
+        """Whether both gradients are within gtol; computed at the candidate itself if its method has not."""
+        candidate = self._candidate
+        size = candidate.gradient_size
+        if candidate.measured_before and self._rules.check_gradients(candidate, size) is not None:
+            size = self._problem.measure_gradients(candidate.x, candidate.y, candidate.cache)
+        return self._rules.check_gradients(candidate, size)
+
     def _find_refutation(self) -> End | None:
         """The end of a run whose estimated bound an earlier value of f refutes."""
-        if self._candidate.bound.basis != "estimate":
+        if self._candidate.bound.basis != "estimate" or self._candidate.not_convex:
             return None
         last = self._recorder.last
         if last is None or last.step != self._steps:
@@ -250,37 +288,66 @@ class Loop:
 
     def _observe(self) -> End | None:
         """Record the candidate and show it to the callback; the end of the run, if one of them asks for it."""
-        record = self._recorder.record(self._candidate, self._steps)
+        record = self._record_newest()
         requested = self._recorder.show(record, self._steps)
         return self._rules.check_target(record.value) or requested
 
+    def _record_newest(self) -> Record:
+        record = self._recorder.record(self._candidate, self._steps)
+        lowest = math.inf if self._lowest is None else self._lowest.candidate.value
+        assert lowest is not None
+        if record.value <= lowest:  # not if f is NaN, as it is for a problem without values
+            self._lowest = Numbered(self._candidate._replace(value=record.value), self._steps)
+        return record
+
     def _choose_result(self, end: End) -> Result:
-        """A converged run returns its newest candidate, any other run the one with the lowest bound."""
-        newest = end.status == "converged" or self._newest_only
-        chosen = Best(self._candidate, self._steps) if newest else self._best
+        chosen = self._choose_candidate(end)
         last = self._recorder.last
         if last is None or last.step != chosen.step:
-            self._recorder.record(chosen.candidate, chosen.step)
+            self._recorder.record(*chosen)
             last = self._recorder.last
         assert last is not None
         return self._make_result(last, end)
 
+    def _choose_candidate(self, end: End) -> Numbered:
+        """A converged run returns its newest candidate, any other run the one with the lowest proved bound.
+
+        An estimated bound may be too low anywhere. Without a proved one the lowest f counts, or the newest candidate if
+        there are no values.
+        """
+        newest = Numbered(self._candidate, self._steps)
+        if end.status == "converged" or self._newest_only:
+            return newest
+        if self._best.candidate.bound.basis != "estimate":
+            return self._best
+        if self._recorder.last is None or self._recorder.last.step != self._steps:
+            self._record_newest()
+        return self._lowest or newest
+
     def _recover_result(self, last: Recorded, end: End) -> Result:
-        """The best candidate of a run that failed, or the last one recorded if f cannot be computed there."""
+        """The result of a run that failed; if f cannot be computed there, the point with the lowest f, or the last."""
         try:
             return self._choose_result(end)
         except MinMinError:
-            return self._make_result(last, end)
+            if self._lowest is not None and not self._newest_only:
+                self._recorder.record(*self._lowest)
+            return self._make_result(self._recorder.last or last, end)
 
     def _make_result(self, last: Recorded, end: End) -> Result:
-        record = self._recorder.finish(last.record)
+        not_convex = self._candidate.not_convex or last.candidate.not_convex
+        record = last.record._replace(bound=UNKNOWN) if not_convex else last.record
+        record = self._recorder.finish(record)
+        evidence = explain_not_convex(not_convex) if not_convex and end.status != "converged" else ""
+        if end.message == self._candidate.reason or evidence in end.message:
+            evidence = ""
+        told = (end.message, last.candidate.note, evidence, self._why)
         return Result(
             x=record.x,
             y=record.y,
             fun=record.value,
             bound=record.bound,
             status=end.status,
-            message="; ".join(part for part in (end.message, last.candidate.note, self._why) if part),
+            message="; ".join(part for part in told if part),
             method=self._method.name,
             nit=self._steps,
             seconds=record.seconds,
@@ -292,4 +359,5 @@ class Loop:
                 "monitor": self._recorder.values_computed,
             },
             history=self._recorder.history,
+            why_method=self._why,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 
@@ -26,9 +27,11 @@ class Progress:
         if now < self._next and not last:
             return
         self._next = now + self._interval
+        relation = "≤" if record.bound.is_proved else "≈"
+        gap = f"gap {relation} {record.gap_bound:.2g}" if math.isfinite(record.gap_bound) else "gap not known"
         line = (
-            f"{self._method}  ∇x {record.grad_x}  ∇y {record.grad_y}  f {record.value:.6g}  "
-            f"gap ≤ {record.gap_bound:.2g}  {record.seconds:.1f} s"
+            f"{self._method}  ∇x {record.grad_x}  ∇y {record.grad_y}  f {record.value:.6g}  {gap}  "
+            f"{record.seconds:.1f} s"
         )
         if self._live:
             self._stream.write(f"\r\x1b[K{line}" + ("\n" if last else ""))

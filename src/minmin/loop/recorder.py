@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from minmin.core.arrays import Array
+from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.counting import Tally
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
@@ -115,25 +117,28 @@ class Recorder:
         return self._callback is not None or self._progress is not None
 
     def record(self, candidate: Candidate, step: int) -> Record:
-        """Compute f at a candidate, and make its record."""
+        """Compute f at a candidate if its method has not, and make its record."""
         seconds = self._clock.elapsed()
         x, y = self._outer.pair(candidate.x, candidate.y)
         value = math.nan
         if self._problem.has_value:
-            with self._clock.pause():
-                value = self._monitored.evaluate(x, y, candidate.cache).value
+            value = self._compute_value(x, y, candidate.cache) if candidate.value is None else candidate.value
             if not math.isfinite(value):
                 reason = f"f may have no minimum, or {GRADIENT_MAY_BE_WRONG}" if step else "is f defined at the start?"
                 raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; {reason}")
-        record = Record(self._tally["grad_x"], self._tally["grad_y"], value, candidate.bound, seconds, x, y)
+        record = Record(self._tally["grad_x"], self._tally["grad_y"], value, _honest_bound(candidate), seconds, x, y)
         self.last = Recorded(step, candidate, record)
         return record
+
+    def _compute_value(self, x: Vector, y: Vector, cache: tuple[Array, ...]) -> float:
+        with self._clock.pause():
+            return self._monitored.evaluate(x, y, cache).value
 
     def record_without_value(self, candidate: Candidate, step: int) -> Recorded:
         """The record of a candidate if f can no longer be computed."""
         x, y = self._outer.pair(candidate.x, candidate.y)
-        counts = self._tally["grad_x"], self._tally["grad_y"]
-        return Recorded(step, candidate, Record(*counts, math.nan, candidate.bound, self._clock.elapsed(), x, y))
+        counts, bound = (self._tally["grad_x"], self._tally["grad_y"]), _honest_bound(candidate)
+        return Recorded(step, candidate, Record(*counts, math.nan, bound, self._clock.elapsed(), x, y))
 
     def show(self, record: Record, step: int) -> End | None:
         """Add a record to the history if it is due, and show it; the end of the run, if the callback asks for it."""
@@ -195,3 +200,8 @@ class Recorder:
             except Exception as error:
                 raise UserCodeError(f"the callback raised {type(error).__name__}: {error}") from error
         return isinstance(returned, bool | np.bool_) and bool(returned)
+
+
+def _honest_bound(candidate: Candidate) -> Bound:
+    """The candidate's bound; none if f is not convex, since every bound needs that."""
+    return UNKNOWN if candidate.not_convex else candidate.bound

@@ -1,4 +1,4 @@
-"""When a run ends: tolerance, target, budgets, and rounding errors that hide further progress."""
+"""When a run ends: tolerances, target, budgets, and rounding errors that hide further progress."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import NamedTuple
 from minmin.core.arrays import dtype_name
 from minmin.core.bound import Bound
 from minmin.core.counting import Tally
+from minmin.core.problem import Problem
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import first_array, machine_eps
-from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, as_count, as_number, show
+from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, UnsupportedError, as_count, as_number, show
 from minmin.loop.clock import Clock
-from minmin.methods.base import Candidate
+from minmin.methods.base import Candidate, require_flag
 from minmin.result import Status
 
 _NEAR_FLOOR = 4.0
@@ -26,21 +27,42 @@ class StoppingCriteria:
     """The user's stopping criteria; see :func:`minmin.minimize`."""
 
     tol: float
+    rtol: float = 0.0
+    gtol: float | None = None
     target_value: float | None = None
+    max_iterations: int | None = None
     max_grad_x: int | None = None
     max_grad_y: int | None = None
     max_seconds: float | None = None
+    assume_convex: bool = True
 
     def __post_init__(self) -> None:
         if not 0.0 <= as_number(self.tol, "tol") < math.inf:
             raise InputError(f"tol = {show(self.tol)} must be a number >= 0 (0 switches the certified stop off)")
+        if not 0.0 <= as_number(self.rtol, "rtol") < math.inf:
+            raise InputError(f"rtol = {show(self.rtol)} must be a number >= 0 (0 switches it off)")
+        if self.gtol is not None and not 0.0 <= as_number(self.gtol, "gtol") < math.inf:
+            raise InputError(f"gtol = {show(self.gtol)} must be a number >= 0 (None switches it off)")
         if self.target_value is not None and not as_number(self.target_value, "target_value") < math.inf:
             raise InputError(f"target_value = {show(self.target_value)} must be a finite number")
-        for name in ("max_grad_x", "max_grad_y"):
+        for name in ("max_iterations", "max_grad_x", "max_grad_y"):
             if getattr(self, name) is not None:
                 as_count(getattr(self, name), name)
         if self.max_seconds is not None and not as_number(self.max_seconds, "max_seconds") >= 0:
             raise InputError(f"max_seconds = {show(self.max_seconds)} must be a number >= 0")
+        require_flag("assume_convex", self.assume_convex)
+
+    @property
+    def needs_every_value(self) -> bool:
+        """Whether f is needed after every iteration."""
+        return self.rtol > 0.0 or self.target_value is not None
+
+    def check(self, problem: Problem) -> None:
+        """Raise if a criterion needs values of f and the problem has none."""
+        if not self.needs_every_value or problem.has_value:
+            return
+        name, remedy = ("rtol", "give tol") if self.rtol > 0.0 else ("target_value", "give tol or a budget")
+        raise UnsupportedError(f"{name} needs values of f, which this problem does not have; {remedy}")
 
 
 class End(NamedTuple):
@@ -100,20 +122,54 @@ class StoppingRules:
     criteria : StoppingCriteria
     patience : int
         The number of iterations within which the largest bound must halve.
+
+    Attributes
+    ----------
+    first_value : float
+        f at the start; NaN if it is not known.
+    progress : Progressing
     """
 
     def __init__(self, criteria: StoppingCriteria, patience: int):
         self.criteria = criteria
+        self.first_value = math.nan
         self.progress = Progressing()
         self._patience = patience
 
-    def check_tol(self, bound: Bound) -> End | None:
-        """Whether the bound is within tol."""
-        tol = self.criteria.tol
+    def check_bound(self, candidate: Candidate, value: float) -> End | None:
+        """Whether the bound is within tol, or within rtol times what f has fallen; ``value`` is f there."""
+        bound, tol, rtol = candidate.bound, self.criteria.tol, self.criteria.rtol
         if tol > 0.0 and bound.value <= tol:
-            verb = "is estimated, without proof, and" if bound.basis == "estimate" else "is"
-            return End("converged", f"f(x, y) - f* <= {bound.value:.3g} {verb} within tol = {tol:g}")
-        return None
+            limit = f"tol = {tol:g}"
+        elif rtol > 0.0 and bound.value <= rtol * (self.first_value - value):
+            limit = f"rtol = {rtol:g} of {self.first_value - value:.3g}, by which f has fallen"
+        else:
+            return None
+        if candidate.not_convex:
+            return self._end_without_convexity(candidate, f"the point is stationary to within {limit}")
+        if bound.basis == "estimate":
+            told = f"f(x, y) - f* is about {bound.value:.3g}, if f is convex (estimated), within {limit}"
+        else:
+            told = f"f(x, y) - f* <= {bound.value:.3g} is within {limit}"
+        return End("converged", told)
+
+    def check_gradients(self, candidate: Candidate, size: float) -> End | None:
+        """Whether both gradients are within gtol; ``size`` is their largest entry."""
+        gtol = self.criteria.gtol
+        if gtol is None or not size <= gtol:
+            return None
+        told = f"the largest entry of both gradients, {size:.3g}, is within gtol = {gtol:g}"
+        return self._end_without_convexity(candidate, told) if candidate.not_convex else End("converged", told)
+
+    def _end_without_convexity(self, candidate: Candidate, told: str) -> End:
+        evidence = explain_not_convex(candidate.not_convex)
+        if not self.criteria.assume_convex:
+            return End("converged", f"{told}; {evidence}")
+        return End(
+            "stalled",
+            f"{evidence}; the point may be a local minimum or a saddle point; "
+            "give assume_convex=False if a stationary point is enough",
+        )
 
     def check_target(self, value: float) -> End | None:
         """Whether f has reached the target value."""
@@ -122,11 +178,24 @@ class StoppingRules:
             return End("converged", f"f(x, y) = {value:.10g} is at target_value or below")
         return None
 
-    def is_at_rounding_level(self, bound: Bound) -> bool:
-        """Whether both gradients are below their rounding errors, so that the bound cannot reach tol."""
+    def check_iterations(self, steps: int) -> End | None:
+        """Whether the budget of iterations is spent."""
+        limit = self.criteria.max_iterations
+        if limit is None or steps < limit:
+            return None
+        return End("budget", f"max_iterations = {limit} iterations are done")
+
+    def is_at_rounding_level(self, bound: Bound, value: float) -> bool:
+        """Whether both gradients are below their rounding errors, so that the bound cannot reach tol or rtol."""
         criteria = self.criteria
-        by_value = criteria.tol == 0.0 and criteria.target_value is not None
-        return criteria.tol < bound.floor and bound.value <= _NEAR_FLOOR * bound.floor and not by_value
+        by_value = criteria.tol == criteria.rtol == 0.0 and criteria.target_value is not None
+        near = bound.value <= _NEAR_FLOOR * bound.floor
+        return near and self._tolerance(value) < bound.floor and not by_value
+
+    def _tolerance(self, value: float) -> float:
+        """The bound at which the run ends."""
+        criteria = self.criteria
+        return max(criteria.tol, criteria.rtol * (self.first_value - value)) if criteria.rtol > 0.0 else criteria.tol
 
     def still_falls(self, candidate: Candidate, value: float) -> bool:
         """Whether f is lower than at every earlier point at rounding level; False if f is NaN.
@@ -145,8 +214,10 @@ class StoppingRules:
 
         ``hidden`` says that rounding errors hide the gain of the last step.
         """
+        if candidate.reason:
+            return End("stalled", candidate.reason)
         if candidate.exhausted or hidden:
-            return End("stalled", _explain_exhaustion(candidate, best))
+            return End("stalled", self._explain_exhaustion(candidate, best))
         progress = self.progress
         if math.isfinite(candidate.bound.value):
             progress = progress._replace(largest_bound=max(progress.largest_bound, candidate.bound.value))
@@ -170,14 +241,21 @@ class StoppingRules:
 
     def _waits_for_a_bound(self) -> bool:
         """Whether only a bound can end the run as converged."""
-        return self.criteria.tol > 0.0 and self.criteria.target_value is None
+        criteria = self.criteria
+        return max(criteria.tol, criteria.rtol) > 0.0 and criteria.target_value is None and criteria.gtol is None
+
+    def _explain_exhaustion(self, candidate: Candidate, best: Bound) -> str:
+        if math.isinf(best.value):
+            return f"no step makes progress, and no bound was found: f may have no minimum, or {GRADIENT_MAY_BE_WRONG}"
+        single = dtype_name(first_array(candidate.x)) == "float32"
+        by_gradients = self.criteria.tol == self.criteria.rtol == 0.0 and self.criteria.gtol is not None
+        remedy = "give float64 data" if single else f"give a larger {'gtol' if by_gradients else 'tol'}"
+        about = "an estimated bound" if best.basis == "estimate" else "a bound"
+        told = f"rounding errors hide further progress below {about} of {best.value:.3g}; {remedy}"
+        explained = best.basis == "data" or best.value <= _NEAR_FLOOR * best.floor
+        return told if explained else f"{told}; or {GRADIENT_MAY_BE_WRONG}"
 
 
-def _explain_exhaustion(candidate: Candidate, best: Bound) -> str:
-    if math.isinf(best.value):
-        return f"no step makes progress, and no bound was found: f may have no minimum, or {GRADIENT_MAY_BE_WRONG}"
-    single = dtype_name(first_array(candidate.x)) == "float32"
-    remedy = "give float64 data" if single else "give a larger tol"
-    told = f"rounding errors hide further progress below a bound of {best.value:.3g}; {remedy}"
-    explained = best.basis == "data" or best.value <= _NEAR_FLOOR * best.floor
-    return told if explained else f"{told}; or {GRADIENT_MAY_BE_WRONG}"
+def explain_not_convex(evidence: str) -> str:
+    """What the message says if a run has seen that f is not convex."""
+    return f"f is not convex: {evidence}"

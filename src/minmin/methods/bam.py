@@ -141,7 +141,14 @@ class Bam(Method):
         return BamState(
             x=x_state,
             y=y_states,
-            candidate=Candidate(x_state.x_bar, evaluation.y, bound, exhausted),
+            candidate=Candidate(
+                x_state.x_bar,
+                evaluation.y,
+                bound,
+                exhausted,
+                gradient_size=evaluation.gradient_size,
+                measured_before=True,
+            ),
             secant_point=check_constants(problem, evaluation, state.secant_point),
         )
 

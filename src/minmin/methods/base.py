@@ -30,12 +30,17 @@ class Candidate(NamedTuple):
         A remark for the message of the result, for example that another method took over.
     cache : tuple of arrays
         What :meth:`Problem.evaluate` needs to evaluate the point without a matrix product; may be empty.
+    gradient_size : float
+        The largest absolute entry of both gradients; infinite if they are not known.
+    measured_before : bool
+        Whether ``gradient_size`` is not of this point, but of the one before the last step or of a model. Then the loop
+        computes both gradients at this point before it stops by ``gtol``.
     not_convex : str
-        What shows that f is not convex, so that the bound means nothing; empty if nothing does.
+        What this run has seen that rules out a convex f, as a clause; empty if nothing.
     reason : str
-        Why the method cannot continue, for the message; empty if it can.
+        Why the method cannot continue; empty if it can. It becomes the message of the result.
     value : float or None
-        f(x, y) if the method has computed it.
+        f(x, y), if the method has computed it. Then the history does not compute it again.
     """
 
     x: Vector
@@ -44,6 +49,8 @@ class Candidate(NamedTuple):
     exhausted: bool = False
     note: str = ""
     cache: tuple[Array, ...] = ()
+    gradient_size: float = math.inf
+    measured_before: bool = False
     not_convex: str = ""
     reason: str = ""
     value: float | None = None

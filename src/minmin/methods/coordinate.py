@@ -87,7 +87,7 @@ class CoordinateMethod(Method):
         period = self._certificate_period(m)
         if period and steps % period == 0:
             evaluation = problem.fix(bar.x).at(bar.y)
-            candidate = Candidate(bar.x, bar.y, problem.bound(evaluation))
+            candidate = Candidate(bar.x, bar.y, problem.bound(evaluation), gradient_size=evaluation.gradient_size)
             secant_point = check_constants(problem, evaluation, secant_point)
         return CoordinateState(v, ratio, steps, candidate, secant_point)
 

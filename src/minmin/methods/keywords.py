@@ -34,21 +34,18 @@ def _simplify(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-ITERATIONS = "maxiter max_iterations n_iter iterations max_steps n_steps epochs maxfun maxfev"
+ITERATIONS = "maxiter n_iter iterations max_steps n_steps epochs maxfun maxfev"
 
 HINTS = (
-    (ITERATIONS, "the budgets are max_grad_x, max_grad_y and max_seconds"),
+    (ITERATIONS, "the budgets are max_iterations, max_grad_x, max_grad_y and max_seconds"),
     ("max_time time_limit timeout", "the budget of time is max_seconds"),
     (
-        "gtol ftol xtol rtol atol eps epsilon tolerance",
-        "the one tolerance is tol, which bounds f(x, y) - f* in units of f",
+        "ftol xtol atol eps epsilon tolerance",
+        "the tolerances are tol and rtol for the bound on f(x, y) - f*, and gtol for the gradients",
     ),
     ("bounds constraints", "constraints are not supported; a smooth penalty in f may do instead"),
-    ("fun func f objective", "f belongs to the problem: minmin.problems.Function(value, grad_x, grad_y, ...)"),
-    (
-        "jac grad gradient grad_x grad_y",
-        "gradients belong to the problem: minmin.problems.Function(value, grad_x=..., grad_y=..., ...)",
-    ),
+    ("fun func f objective value", "f is the first argument: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
+    ("jac grad gradient", "there are two gradients: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
     (
         "hess hessp hessian",
         "second derivatives belong to the problem: Quadratic, GLM and Softmax have them, Function needs none",
@@ -64,11 +61,18 @@ HINTS = (
 
 OF_MINIMIZE = Keywords(
     (
+        "grad_x",
+        "grad_y",
+        "constants",
         "tol",
+        "rtol",
+        "gtol",
         "target_value",
+        "max_iterations",
         "max_grad_x",
         "max_grad_y",
         "max_seconds",
+        "assume_convex",
         "callback",
         "progress",
         "seed",

@@ -68,7 +68,13 @@ class Nag(Method):
         return NagState(
             x_under=x_bar + momentum * (x_bar - state.candidate.x),
             y_under=y_bar + momentum * (y_bar - state.candidate.y),
-            candidate=Candidate(x_bar, y_bar, problem.bound(evaluation).lower(descent)),
+            candidate=Candidate(
+                x_bar,
+                y_bar,
+                problem.bound(evaluation).lower(descent),
+                gradient_size=evaluation.gradient_size,
+                measured_before=True,
+            ),
             secant_point=secant_point,
         )
 

@@ -366,7 +366,7 @@ class ReducedLbfgs(Method):
         if math.isinf(bound.value):
             state = state._replace(estimate=state.estimate.add(self._estimate_gap(state, evaluation)))
             bound = state.estimate.to_bound(exhausted)
-        candidate = Candidate(state.x, evaluation.y, bound, exhausted)
+        candidate = Candidate(state.x, evaluation.y, bound, exhausted, gradient_size=evaluation.gradient_size)
         if problem.constants is None:
             candidate = candidate._replace(
                 not_convex=state.watch.evidence,

@@ -11,7 +11,7 @@ from minmin.core.bound import Bound
 from minmin.core.problem import Problem
 from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
-from minmin.core.vectors import Vector, dot, norm, square
+from minmin.core.vectors import Vector, dot, largest_entry, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number
 from minmin.methods.base import Candidate, Method, require_second_order
 from minmin.methods.newton_step import NewtonStep, solve_newton_system
@@ -256,7 +256,13 @@ class ReducedNewton(Method):
             min_curvature_seen=min_curvature,
             estimate=estimate,
             candidate=Candidate(
-                evaluation.x, evaluation.y, bound, exhausted=state.stuck >= _MOST_STUCK_STEPS, cache=evaluation.cache
+                evaluation.x,
+                evaluation.y,
+                bound,
+                exhausted=state.stuck >= _MOST_STUCK_STEPS,
+                cache=evaluation.cache,
+                gradient_size=largest_entry(after.grad_x, evaluation.grad_y),
+                measured_before=True,  # ∇ₓf is that of the model after a step in y
             ),
         )
 

@@ -73,7 +73,8 @@ class LocalMethod(Method):
         assert isinstance(slice_, RemoteSlice)
         if self.certify_every and rounds % (self.certify_every + 1) == 0:
             _, evaluation = slice_.run_on_parts(GradientTask(), ())
-            return LocalState(state.x, rounds, Candidate(state.x, evaluation.y, problem.bound(evaluation)))
+            bound, size = problem.bound(evaluation), evaluation.gradient_size
+            return LocalState(state.x, rounds, Candidate(state.x, evaluation.y, bound, gradient_size=size))
         displacement, y = slice_.average(self._task(problem, rounds))
         x = state.x - displacement
         return LocalState(x, rounds, Candidate(x, y))
