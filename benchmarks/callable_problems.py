@@ -93,7 +93,9 @@ def quadratic(rng: np.random.Generator) -> Smooth:
     middle[:d_x, d_x:], middle[d_x:, :d_x] = cross, cross.T
     H = root @ middle @ root.T
     b = root @ rng.standard_normal(d_x + d_y) if rng.random() < 0.5 else rng.standard_normal(d_x + d_y)
-    return Smooth("quadratic", d_x, d_x + d_y, lambda z: float(0.5 * z @ H @ z - b @ z), lambda z: H @ z - b, lambda z: H)
+    return Smooth(
+        "quadratic", d_x, d_x + d_y, lambda z: float(0.5 * z @ H @ z - b @ z), lambda z: H @ z - b, lambda z: H
+    )
 
 
 def logistic(rng: np.random.Generator) -> Smooth:

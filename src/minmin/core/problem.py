@@ -288,7 +288,7 @@ def explain_nonfinite(evaluation: Evaluation) -> str:
             array = to_numpy(part)
             if not np.isfinite(array).all():
                 index = int(np.flatnonzero(~np.isfinite(array))[0])
-                what = f"{name}(x, y) is {array[index]} at index {index}"
+                what = f"{name}(x, y) returned {array[index]} at index {index}"
                 break
     return f"{what}; f may be infinite or undefined here, or {GRADIENT_MAY_BE_WRONG}"
 

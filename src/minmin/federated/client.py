@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, all_finite, dtype_name, to_like, to_numpy
+from minmin.core.arrays import Array, all_finite, array_eps, dtype_name, to_like, to_numpy
 from minmin.core.counting import Tally
 from minmin.core.problem import Evaluation, Problem, YTask
 from minmin.core.start import make_start
@@ -150,11 +150,36 @@ class Client:
         if state is not None and type(state.memory) is type(memory):  # another kind of task starts from y alone
             memory = state.memory
         memory, evaluation, vector = run_task(task, self._problem, to_like(message.x, self.y0), memory)
+        if getattr(memory, "outside", False):
+            return self._reply_outside(message, request, memory, started)
         reply = self._reply(request, evaluation, vector, public_part(memory), value=message.value, started=started)
         if not (all_finite(reply.vector) and math.isfinite(reply.grad_y_square)):
             return _refuse(message, "not finite")
+        return self._save(message, request, evaluation.y, memory, reply)
+
+    def _reply_outside(self, message: protocol.TaskRequest, request: Envelope, memory: Any, started: float) -> Envelope:
+        """Say that x is outside of f's domain: the memory says so, and y_i stays where it is."""
+        reply = protocol.Reply(
+            message.run,
+            message.round,
+            vector=0.0 * message.x,
+            value=None,
+            grad_y_square=0.0,
+            y_square=dot(memory.y, memory.y),
+            fixed_terms=0.0,
+            eps=array_eps(memory.y),
+            memory=public_part(memory),
+            calls=dict(self._tally.counts),
+            seconds=time.perf_counter() - started,
+        )
+        return self._save(message, request, memory.y, memory, reply)
+
+    def _save(
+        self, message: protocol.TaskRequest, request: Envelope, y: Array, memory: Any, reply: protocol.Reply
+    ) -> Envelope:
+        """Keep the state after a round, so that its reply can be repeated; then return the reply."""
         envelope = Envelope(reply)
-        self.store.save(message.run, ClientState(message.round, evaluation.y, memory, request.digest, envelope))
+        self.store.save(message.run, ClientState(message.round, y, memory, request.digest, envelope))
         return envelope
 
     def _evaluate(self, message: protocol.EvaluateRequest, request: Envelope) -> protocol.Reply:

@@ -214,7 +214,8 @@ class Session:
             numbers = [reply.grad_y_square, reply.y_square, reply.fixed_terms, reply.eps, reply.seconds]
             if not all_finite(reply.vector) or not all(map(math.isfinite, numbers)):
                 return "sent NaN or infinity"
-            if value and sends_values and (reply.value is None or not math.isfinite(reply.value)):
+            outside = reply.memory.get("outside", False)  # of f's domain, where there is no value
+            if value and sends_values and not outside and (reply.value is None or not math.isfinite(reply.value)):
                 return "sent no finite value"
             return None
 

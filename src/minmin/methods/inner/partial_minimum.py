@@ -45,7 +45,7 @@ class YMemory(NamedTuple):
     slope_before, slope_after : float
         <∇ᵧf, move> for that move, with ∇ᵧf before and after it; infinite if it is not known before.
     outside : bool
-        Whether f is not finite here. Then y has not moved.
+        Whether the last x was outside of f's domain. Then nothing else has changed.
     careful : bool
         Whether f was not finite at a point with a finite ∇ᵧf, so that f must be computed at every point.
     """
@@ -151,8 +151,9 @@ class LowerY(YTask):
     constants : Constants or None
     stateless : bool
         Whether y and the solver's memory start again from zero at every x.
-    checks_value : bool
-        Whether to compute f at the end: where it is not finite, y has left f's domain and must go back.
+    domain_check : {"none", "gradients", "values"}
+        How to notice that a point is outside of f's domain: not at all, by ∇ₓf and ∇ᵧf that are not finite, or also by
+        f, which is then computed at the end.
     """
 
     name: ClassVar[str] = "lower-y"
@@ -161,7 +162,7 @@ class LowerY(YTask):
     allowed: float | None
     constants: Constants | None
     stateless: bool
-    checks_value: bool = False
+    domain_check: str = "none"
 
     def begin(self, y: Array) -> YMemory:
         return YMemory(y, None, INNER_SOLVERS[self.inner].init(y))
@@ -170,8 +171,10 @@ class LowerY(YTask):
         if self.stateless:
             memory = self.begin(0.0 * memory.y)
         new, evaluation = self._lower(part, memory)
-        if self.checks_value and not new.outside and not math.isfinite(evaluation.value):
+        if self.domain_check == "values" and not new.outside and not math.isfinite(evaluation.value):
             new, evaluation = self._lower(part, memory._replace(careful=True))
+        if self.domain_check != "none" and not new.outside and not math.isfinite(evaluation.grad_x_norm):
+            new = memory._replace(careful=new.careful, outside=True)
         return new, evaluation
 
     def _lower(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
