@@ -70,7 +70,7 @@ def test_a_gtol_below_rounding_says_to_give_a_larger_one():
     assert "give a larger gtol" in r.message
 
 
-@pytest.mark.parametrize(("method", "gtol"), [("reduced-lbfgs", 1e-3), ("bam", 1e-3), ("proxskip", 0.3)])
+@pytest.mark.parametrize(("method", "gtol"), [("reduced-lbfgs", 1e-3), ("bam", 1e-3), ("proxskip", 1.0)])
 def test_gtol_in_a_federation_bounds_every_gradient(method, gtol):
     clients = [federated.Client(term) for term in SUM.terms]
     r = federated.run(clients, method, tol=0, gtol=gtol)
@@ -83,8 +83,8 @@ def test_gtol_in_a_federation_bounds_every_gradient(method, gtol):
 
 def test_a_federation_counts_the_round_that_confirms_gtol():
     clients = [federated.Client(term) for term in SUM.terms]
-    central = minmin.minimize(SUM, method="bam", tol=0, gtol=1e-3)
-    r = federated.run(clients, "bam", tol=0, gtol=1e-3)
+    central = minmin.minimize(SUM, method="bam", tol=0, gtol=0.1)
+    r = federated.run(clients, "bam", tol=0, gtol=0.1)
     assert r.calls["grad_x"] > r.nit
     assert central.nit <= r.nit  # norms are at least as large as entries
 
@@ -245,6 +245,36 @@ def test_target_value_does_not_need_a_convex_function():
     assert r.success
     assert "target_value" in r.message
     assert r.gap_bound == math.inf
+
+
+@dataclass(frozen=True)
+class DoubtfulBam(minmin.methods.Bam):
+    """BAM that believes that f is not convex."""
+
+    def step(self, problem, state):
+        state = super().step(problem, state)
+        return state._replace(candidate=state.candidate._replace(**SEEN))
+
+
+@pytest.mark.parametrize(("assume_convex", "status"), [(True, "stalled"), (False, "converged")])
+def test_a_federation_reports_no_bound_either_if_f_is_not_convex(assume_convex, status):
+    clients = [federated.Client(term) for term in SUM.terms]
+    r = federated.run(clients, DoubtfulBam(), tol=1.0, assume_convex=assume_convex)
+    assert r.status == status
+    assert EVIDENCE in r.message
+    assert r.gap_bound == math.inf
+
+
+def test_a_resumed_federation_stops_at_gtol_as_an_undisturbed_one(tmp_path):
+    easy = [Quadratic.random(d_x=6, d_y=2, mu_x=1.0, L_x=2.0, mu_y=1.0, L_y=2.0, seed=seed) for seed in range(2)]
+    whole = federated.run([federated.Client(term) for term in easy], "bam", tol=0, gtol=0.1)
+    clients, file = [federated.Client(term) for term in easy], tmp_path / "server"
+    federated.run(clients, "bam", tol=0, gtol=0.1, rounds=3, checkpoint=file)
+    r = federated.run(clients, "bam", tol=0, gtol=0.1, checkpoint=file)
+    assert r.success
+    assert r.nit > 3
+    assert np.array_equal(r.x, whole.x)
+    assert r.calls["grad_x"] == whole.calls["grad_x"]
 
 
 def test_the_reason_of_a_method_is_the_message():

@@ -202,8 +202,7 @@ class Loop:
         value = self._recorder.record(self._candidate, self._steps).value
         last = self._recorder.last if snapshot.recorded_step == self._steps else None
         self._recorder.restore(snapshot.rows, snapshot.values, snapshot.known_range, last)
-        converged = self._rules.check_bound(self._candidate, value) or self._check_gradients()
-        return snapshot.state, converged or self._rules.check_target(value)
+        return snapshot.state, self._rules.check_target(value) or self._check_convergence(value)
 
     def _restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot. Callables have no fingerprint, so f at the start is compared instead."""
@@ -253,10 +252,7 @@ class Loop:
         at_floor = self._rules.is_at_rounding_level(candidate.bound, value)
         if at_floor and not observes:
             requested, value = self._observe(), self._last_value()
-        converged = self._rules.check_bound(candidate, value)
-        if converged is not None:
-            return self._find_refutation() or converged
-        converged = self._check_gradients()
+        converged = self._check_convergence(value)
         if converged is not None:
             return converged
         falls = at_floor and self._rules.still_falls(candidate, value)
@@ -264,6 +260,13 @@ class Loop:
             self._best = Numbered(candidate, self._steps)
         best = self._best.candidate.bound
         return requested or self._rules.check_progress(self._steps, candidate, best, hidden=at_floor and not falls)
+
+    def _check_convergence(self, value: float) -> End | None:
+        """Whether the run ends by tol, rtol or gtol; ``value`` is f at the candidate."""
+        converged = self._rules.check_bound(self._candidate, value)
+        if converged is None:
+            return self._check_gradients()
+        return self._find_refutation() or converged
 
     def _check_gradients(self) -> End | None:
         """Whether both gradients are within gtol; computed at the candidate itself if its method has not."""
