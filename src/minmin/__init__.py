@@ -20,6 +20,7 @@ from minmin.errors import (
     UnsupportedError,
     UserCodeError,
 )
+from minmin.estimating import estimate_constants
 from minmin.methods import Method
 from minmin.problems import Sum
 from minmin.result import History, Record, Result
@@ -49,6 +50,7 @@ __all__ = [
     "UserCodeError",
     "check",
     "datasets",
+    "estimate_constants",
     "federated",
     "methods",
     "minimize",

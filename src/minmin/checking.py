@@ -18,11 +18,11 @@ from minmin.core.vectors import (
     Vector,
     dot,
     first_array,
-    flatten,
+    from_flat,
     machine_eps,
     norm,
     parts_of,
-    unflatten,
+    to_flat,
 )
 from minmin.errors import InputError, MinMinError
 from minmin.numerics.lanczos import ritz_values
@@ -316,15 +316,11 @@ class _Checks:
 
     def _pack(self, point: _Point) -> np.ndarray[Any, Any]:
         """A point as one NumPy vector with the same inner products."""
-        return np.concatenate([to_numpy(flatten(block)).astype(np.float64) for block in point])
+        return np.concatenate([to_flat(block) for block in point])
 
     def _unpack(self, v: np.ndarray[Any, Any]) -> _Point:
-        x, y = self.start
-        parts = np.split(v, [flatten(x).shape[0]])
-        blocks = (
-            unflatten(to_like(part, first_array(block)), block) for part, block in zip(parts, (x, y), strict=True)
-        )
-        return _Point(*blocks)
+        parts = np.split(v, [to_flat(self.start.x).size])
+        return _Point(*(from_flat(part, block) for part, block in zip(parts, self.start, strict=True)))
 
     def _hessian_times(self, point: _Point, direction: _Point, h: float) -> tuple[_Point, float]:
         """The Hessian times a direction by differences of gradients, and the rounding error in it."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.rounding import RoundingScale, rounding_error
@@ -27,6 +27,7 @@ class Constants:
     For the Hessian this means diag(mu_x, mu_y) ⪯ H ⪯ diag(L_x, L_y). If x and y interact, the eigenvalues
     of the two diagonal blocks are *not* enough. A rule that always works: if f is a convex g plus
     a_x/2 |x|² + a_y/2 |y|², take mu = a and L = 2·(Lipschitz constant of g's gradient in the block alone) + a.
+    Where no rule helps, :func:`minmin.estimate_constants` estimates them at a point.
 
     Parameters
     ----------
@@ -38,6 +39,11 @@ class Constants:
         Where they come from; a bound based on estimated constants is not certified.
     blocks : tuple of str
         The user's names of the two blocks, for error messages; exchanged with the blocks.
+
+    Attributes
+    ----------
+    at : pair of vectors or None
+        The point (x, y) where estimates hold. It is no field, since fields are sent in messages: a client's y is not.
     """
 
     L_x: float
@@ -46,6 +52,7 @@ class Constants:
     mu_y: float
     source: Source = "given"
     blocks: tuple[str, str] = field(default=("x", "y"), repr=False, compare=False)
+    at: ClassVar[tuple[Any, Any] | None] = None
 
     def __post_init__(self) -> None:
         for name in ("L_x", "L_y", "mu_x", "mu_y"):
@@ -76,7 +83,14 @@ class Constants:
 
     def swapped(self) -> Constants:
         """The constants with the roles of x and y exchanged."""
-        return Constants(self.L_y, self.L_x, self.mu_y, self.mu_x, self.source, self.blocks[::-1])
+        swapped = Constants(self.L_y, self.L_x, self.mu_y, self.mu_x, self.source, self.blocks[::-1])
+        return swapped if self.at is None else swapped.estimated_at(*self.at[::-1])
+
+    def estimated_at(self, x: Any, y: Any) -> Constants:
+        """The same constants, marked as estimates at this point."""
+        marked = replace(self, source="estimated")
+        object.__setattr__(marked, "at", (x, y))
+        return marked
 
     def bound(self, norms: tuple[float, float], noise: tuple[float, float], eps: float) -> Bound:
         """A bound on f - f* by strong convexity, at a point with gradients of these norms and rounding errors.

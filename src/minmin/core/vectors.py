@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, array_eps, largest, namespace_of
+from minmin.core.arrays import Array, array_eps, largest, namespace_of, to_like, to_numpy
 
 
 class Parts:
@@ -132,6 +132,16 @@ def unflatten(array: Array, prototype: Vector) -> Vector:
         parts.append(array[start : start + part.shape[0]] * (1.0 / math.sqrt(weight)))
         start += part.shape[0]
     return Parts(parts, prototype.weights)
+
+
+def to_flat(vector: Vector) -> np.ndarray[Any, Any]:
+    """One NumPy array in double precision with the same inner products, like :func:`flatten`."""
+    return to_numpy(flatten(vector)).astype(np.float64)
+
+
+def from_flat(array: np.ndarray[Any, Any], prototype: Vector) -> Vector:
+    """The inverse of :func:`to_flat`, in the library, dtype and device of ``prototype``."""
+    return unflatten(to_like(array, first_array(prototype)), prototype)
 
 
 def machine_eps(vector: Vector) -> float:

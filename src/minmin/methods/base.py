@@ -108,7 +108,8 @@ def require_constants(name: str, problem: Problem) -> Constants:
     if constants is None:
         raise UnsupportedError(
             f"method {name!r} needs the problem's constants; give constants=minmin.Constants(L_x=..., L_y=..., "
-            "mu_x=..., mu_y=...): help(minmin.Constants) says how to find them"
+            "mu_x=..., mu_y=...): help(minmin.Constants) says how to find them; or estimate them: "
+            "constants=minmin.estimate_constants(problem)"
         )
     smoothness, convexity = (constants.L_x, constants.L_y), (constants.mu_x, constants.mu_y)
     for block, L, mu in zip(constants.blocks, smoothness, convexity, strict=True):
