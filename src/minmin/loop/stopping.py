@@ -168,7 +168,7 @@ class StoppingRules:
         return End(
             "stalled",
             f"{evidence}; the point may be a local minimum or a saddle point; "
-            "give assume_convex=False if a stationary point is enough",
+            f"give assume_convex=False if a stationary point is enough; or {GRADIENT_MAY_BE_WRONG}",
         )
 
     def check_target(self, value: float) -> End | None:
