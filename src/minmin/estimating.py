@@ -29,7 +29,7 @@ _Y_PROBES = 60
 """The same for ∇ᵧf, which is cheap."""
 _L_MARGIN, _MU_MARGIN = 1.15, 0.5
 """Factors of L and mu if the probes do not span the space. Curvatures along probes lie between the extremes, so that
-without the factors L would be too low and mu too high. On 180 random quadratics L was too low by 11 % at most."""
+without the factors L would be too low and mu too high. On 300 random quadratics L was too low by 13 % at most."""
 _SHORTEST_DIRECTION = 1e-6
 """A new direction of Lanczos shorter than this times the largest Ritz value is only the error of the differences."""
 _LEAST_SHARE = 0.1
@@ -55,7 +55,7 @@ def estimate_constants(problem: Problem, x: Any = None, y: Any = None) -> Consta
     2·(d_x + d_y) + 9 of ∇ᵧf. The estimates are then right up to rounding and the error of the differences. A mu below
     that error is reported as 0. In larger problems Lanczos chooses the directions: at most 65 calls of ∇ₓf and 310 of
     ∇ᵧf. Then L has a margin of 15 %, and mu is half of what was measured. It may still be too high if a condition
-    number is large. On random quadratics with 100 to 800 variables mu was never too high for κ up to 100; it was up to
+    number is large. On random quadratics with 200 to 800 variables mu was never too high for κ up to 100; it was up to
     4 times too high for κ = 10³, 12 times for 10⁴, and 30 times for 10⁶. The calls double if gradients turn out to be
     computed in single precision although they are stored in double.
 

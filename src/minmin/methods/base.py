@@ -116,7 +116,8 @@ def require_constants(name: str, problem: Problem) -> Constants:
         if math.isinf(L):
             raise UnsupportedError(
                 f"method {name!r} needs a finite L_{block}, and this problem has none; "
-                "give constants that hold on the region of the run"
+                "give constants that hold on the region of the run: "
+                "minmin.estimate_constants(problem, x, y) estimates them"
             )
         if mu == 0.0:
             raise UnsupportedError(
