@@ -78,15 +78,16 @@ def quadratic(rng: np.random.Generator) -> Smooth:
     d_x, d_y = _sizes(rng)
     top = 10 ** rng.uniform(-1, 3, 2)
     kappa = 10 ** rng.uniform(0, 6, 2)
+    if rng.random() < 0.3:
+        top = kappa  # so that μ = 1
     spread = rng.random() < 0.5
-    root, scale = np.zeros((d_x + d_y,) * 2), []
+    root = np.zeros((d_x + d_y, d_x + d_y))
     for (low, high), own in zip(((0, d_x), (d_x, d_x + d_y)), range(2), strict=True):
         size = high - low
         shares = np.linspace(0, 1, size) if size > 1 else np.ones(1)
         values = kappa[own] ** (shares - 1.0) if spread else 1 / kappa[own] + (1 - 1 / kappa[own]) * shares
         basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
         root[low:high, low:high] = basis * np.sqrt(top[own] * values)
-        scale.append(size)
     cross = rng.standard_normal((d_x, d_y))
     cross *= rng.uniform(0, 0.95) / np.linalg.norm(cross, 2)
     middle = np.eye(d_x + d_y)

@@ -360,13 +360,15 @@ class ReducedLbfgs(Method):
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         state = state._replace(secant_point=check_constants(problem, evaluation, state.secant_point))
         bound = problem.bound(evaluation)
-        if problem.constants is None:
-            curvatures = self._largest_curvatures(state)
-            state = state._replace(watch=state.watch.judge(evaluation, curvatures))
-            exhausted = exhausted or state.watch.is_at_rounding_level
         if math.isinf(bound.value):
-            state = state._replace(estimate=state.estimate.add(self._estimate_gap(state, evaluation)))
-            bound = state.estimate.to_bound(exhausted)
+            curvatures = self._largest_curvatures(state)
+            state = state._replace(
+                watch=state.watch.judge(evaluation, curvatures),
+                estimate=state.estimate.add(self._estimate_gap(state, evaluation)),
+            )
+            exhausted = exhausted or (problem.constants is None and state.watch.is_at_rounding_level)
+            if exhausted or state.watch.has_seen_the_gradient_fall(evaluation):
+                bound = state.estimate.to_bound(exhausted)
         candidate = Candidate(state.x, evaluation.y, bound, exhausted, gradient_size=evaluation.gradient_size)
         if problem.constants is None:
             candidate = candidate._replace(
