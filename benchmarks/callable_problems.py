@@ -49,7 +49,7 @@ def _sizes(rng: np.random.Generator, largest: int = 500) -> tuple[int, int]:
     return int(d_x), int(d_y)
 
 
-def _margin(kind: str, rng: np.random.Generator, A: Vector, ridge: Vector, d_x: int, loss: Any) -> Smooth:
+def _margin(kind: str, A: Vector, ridge: Vector, d_x: int, loss: Any) -> Smooth:
     """mean of loss(A z) plus ½ Σ ridge z²; loss gives value, slopes and curvatures of all rows."""
     n = A.shape[0]
     return Smooth(
@@ -107,7 +107,7 @@ def logistic(rng: np.random.Generator) -> Smooth:
         p = expit(-labels * m)
         return np.logaddexp(0, -labels * m), -labels * p, p * (1 - p)
 
-    return _margin("logistic", rng, A, ridge, d_x, loss)
+    return _margin("logistic", A, ridge, d_x, loss)
 
 
 def poisson(rng: np.random.Generator) -> Smooth:
@@ -120,7 +120,7 @@ def poisson(rng: np.random.Generator) -> Smooth:
             e = np.exp(m)
         return e - counts * m, e - counts, e
 
-    return _margin("poisson", rng, A, ridge, d_x, loss)
+    return _margin("poisson", A, ridge, d_x, loss)
 
 
 def huber(rng: np.random.Generator) -> Smooth:
@@ -134,7 +134,7 @@ def huber(rng: np.random.Generator) -> Smooth:
         value = np.where(near, 0.5 * r * r, width * (np.abs(r) - 0.5 * width))
         return value, np.clip(r, -width, width), near.astype(float)
 
-    return _margin("huber", rng, A, ridge, d_x, loss)
+    return _margin("huber", A, ridge, d_x, loss)
 
 
 def log_sum_exp(rng: np.random.Generator) -> Smooth:

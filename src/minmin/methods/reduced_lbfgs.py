@@ -137,7 +137,9 @@ class ReducedLbfgs(Method):
 
     Algorithm: L-BFGS in x. At every x, an inner solver lowers f in y from where y was, with the curvature of earlier x,
     until the remaining gain in y is a small fraction of the expected gain of the step in x. Both gains are decreases of
-    f, so the units of x and y do not matter. Steps are chosen from slopes alone; f is never evaluated.
+    f, so the units of x and y do not matter. Steps are chosen from slopes alone. Where f or a gradient is not finite,
+    a step is shortened. If the constants are unknown, f is computed at every x, where it can be, and the run says if
+    f is not convex, has no minimum, or has a gradient that jumps.
 
     Guarantee: none for L-BFGS itself. If the constants are known, and the certified bound needs more than twice the
     calls of ∇ₓf that BAM guarantees, the run continues as BAM from its best point. So in the worst case it takes a

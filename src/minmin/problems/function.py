@@ -28,8 +28,10 @@ class Function(Problem):
     Parameters
     ----------
     value : callable or None
-        ``value(x, y)`` returns the number f(x, y). It is called at most once per iteration, for the history, and its
-        time is not counted. Without it runs report no values.
+        ``value(x, y)`` returns the number f(x, y); it may be infinite or NaN outside of f's domain. With constants it
+        is called at most once per iteration, for the history, and its time is not counted. Without constants a run
+        calls it once for every x that it tries, to notice the edge of f's domain and whether f is convex. Without it
+        runs report no values.
     grad_x, grad_y : callable
         ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y.
     d_x, d_y : int
