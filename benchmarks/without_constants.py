@@ -153,7 +153,9 @@ def rounds_of_three_clients(seed: int) -> int:
 
 
 def quantiles(ratios: list[float]) -> str:
-    return f"median {np.median(ratios):.2f}, 90 % {np.quantile(ratios, 0.9):.2f}, largest {max(ratios):.2f}"
+    """The median and other quantiles; NaN, where a run stopped too early, is left out."""
+    middle, high, largest = np.nanquantile(ratios, [0.5, 0.9, 1.0])
+    return f"median {middle:.2f}, 90 % {high:.2f}, largest {largest:.2f}"
 
 
 def print_stops(outcomes: list[Outcome]) -> None:

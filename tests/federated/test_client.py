@@ -235,7 +235,7 @@ def test_answers_that_are_not_finite_are_refused():
         return np.full_like(x, np.nan)
 
     client = Client(Function(None, nan, lambda x, y: y, d_x=4, d_y=3))
-    assert refusal_of(client, request()) == "raised NonFiniteError"
+    assert refusal_of(client, request()) == "not finite"
 
 
 def test_what_a_client_must_be_given():

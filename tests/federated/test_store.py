@@ -35,7 +35,7 @@ def kept(round_=1, y=Y):
     return ClientState(
         round_,
         y,
-        YMemory(y, remember(Pairs.none(y), y, 2.0 * y), float("inf"), 0.5, 0.25),
+        YMemory(y, 3.0 * y, remember(Pairs.none(y), y, 2.0 * y), 0.5, 0.25),
         "digest",
         Envelope(reply),
     )
@@ -46,7 +46,8 @@ def assert_same(a, b):
     assert a.reply.data == b.reply.data
     assert np.array_equal(a.y, b.y)
     assert np.array_equal(a.memory.y, b.memory.y)
-    assert a.memory[2:] == b.memory[2:]
+    assert np.array_equal(a.memory.gradient, b.memory.gradient)
+    assert a.memory[3:] == b.memory[3:]
     for one, other in zip(a.memory.solver, b.memory.solver, strict=True):
         assert np.array_equal(np.asarray(one), np.asarray(other))
 

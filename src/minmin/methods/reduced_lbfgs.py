@@ -56,10 +56,11 @@ _MOST_GROWTH = 1e3
 cases of the tests take 546 steps in total with 10, and 432 to 434 with 10³ to 10³⁰."""
 _PROBE_STEPS = 3
 """How many steps a run takes from a point next to its start, if the gradient at its start is zero."""
-_MOST_RESTARTS = 6
+_MOST_RESTARTS, _MOST_RESTARTS_WITHOUT_CONSTANTS = 6, 3
 """The number of times in a row that a run which does not move x lowers y again, or drops its pairs, before it ends. By
 then the ratio has shrunk by 0.1⁶, a millionth, or by 0.5⁶, a 64th, if no step in x was tried. With no restart, 21 of 25
-hard cases of the tests stall above 1e-12; with 2 to 6 three do, and with 10 two."""
+hard cases of the tests stall above 1e-12; with 2 to 6 three do, and with 10 two. Without constants a run does not know
+its rounding errors. It ends sooner, since a line search at rounding level may take ten calls."""
 _PATIENCE_FACTOR = 4
 """The patience in units of BAM's: two until BAM takes over, one for BAM to halve the bound, and one as a margin."""
 
@@ -220,7 +221,9 @@ class ReducedLbfgs(Method):
         if norm(state.gradient) == 0.0:
             lowered, evaluation, _ = self._lower_y(problem, state, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
-            return self._judge(problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _MOST_RESTARTS)
+            return self._judge(
+                problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _most_restarts(problem)
+            )
         direction = self._find_direction(problem, state)
         expected_gain = -0.5 * dot(state.gradient, direction)
         if state.gain > _MOST_LEFT * expected_gain:
@@ -228,7 +231,7 @@ class ReducedLbfgs(Method):
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
             state = state._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
             lowered, evaluation, _ = self._lower_y(problem, state, allowed)
-            return self._judge(problem, lowered, evaluation, exhausted=state.stuck > _MOST_RESTARTS)
+            return self._judge(problem, lowered, evaluation, exhausted=state.stuck > _most_restarts(problem))
         moved, evaluation, found = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
         if found and not is_same_point(state.x, moved.x, evaluation.rounding.eps):
             return self._judge(problem, moved._replace(stuck=0), evaluation, exhausted=False)
@@ -239,7 +242,7 @@ class ReducedLbfgs(Method):
             pairs=Pairs.none(state.x),
             gain=math.inf,
         )
-        return self._judge(problem, restarted, evaluation, exhausted=restarted.stuck > _MOST_RESTARTS)
+        return self._judge(problem, restarted, evaluation, exhausted=restarted.stuck > _most_restarts(problem))
 
     def _begin(self, problem: Problem, state: ReducedState) -> ReducedState:
         """The state at the start, after f was lowered in y."""
@@ -400,6 +403,10 @@ class ReducedLbfgs(Method):
     def _largest_curvatures(self, state: ReducedState) -> tuple[float, float]:
         """The largest curvatures that were seen in x and in y."""
         return largest_curvature(state.pairs), max(part.max_curvature_seen for part in state.y)
+
+
+def _most_restarts(problem: Problem) -> int:
+    return _MOST_RESTARTS_WITHOUT_CONSTANTS if problem.constants is None else _MOST_RESTARTS
 
 
 def _can_guard(constants: Constants) -> bool:
