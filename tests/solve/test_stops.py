@@ -208,7 +208,8 @@ def test_a_run_that_has_seen_a_function_that_is_not_convex_does_not_converge(sto
     assert r.status == "stalled"
     assert r.message == (
         f"f is not convex: {EVIDENCE}; the point may be a local minimum or a saddle point; "
-        "give assume_convex=False if a stationary point is enough"
+        "give assume_convex=False if a stationary point is enough; "
+        "or a gradient may be wrong: check the gradients with minmin.check(problem)"
     )
     assert r.gap_bound == math.inf
     assert not r.certified
