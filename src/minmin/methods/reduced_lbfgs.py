@@ -319,7 +319,8 @@ class ReducedLbfgs(Method):
         state = state._replace(gain=gain, gradient=evaluation.grad_x, calls=state.calls + 1)
         if problem.constants is None:
             value = evaluation.value if problem.has_value else math.nan
-            watch = state.watch.visit(evaluation, value, y, problem.part_weights or (1.0,))
+            weights = problem.part_weights or (1.0,)
+            watch = state.watch.visit(evaluation, value, y, weights, self._largest_curvatures(state))
             state = state._replace(watch=watch)
         return state, evaluation, True
 

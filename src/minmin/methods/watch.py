@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation
+from minmin.core.rounding import rounding_error
 from minmin.core.vectors import norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG
 from minmin.methods.convexity import Visit, find_negative_curvature
@@ -54,6 +54,8 @@ class Watch(NamedTuple):
         Candidates in a row with gradients that rounding errors may explain.
     last_length : float
         The length of the last step in x or y, whichever is longer.
+    longest_visit : float
+        The longest of these steps.
     longest : float
         The length of the longest step in x between two candidates.
     least_stiffness : float
@@ -70,25 +72,38 @@ class Watch(NamedTuple):
     largest_gradients: tuple[float, float] = (0.0, 0.0)
     at_rounding_level: int = 0
     last_length: float = 0.0
+    longest_visit: float = 0.0
     longest: float = 0.0
     least_stiffness: float = math.inf
     edges: int = 0
     jumps: int = 0
 
-    def visit(self, evaluation: Evaluation, value: float, y: Sequence[YMemory], weights: Sequence[float]) -> Watch:
-        """Add a point visited, a candidate or not."""
+    def visit(
+        self,
+        evaluation: Evaluation,
+        value: float,
+        y: Sequence[YMemory],
+        weights: Sequence[float],
+        curvatures: tuple[float, float],
+    ) -> Watch:
+        """Add a point visited, a candidate or not; ``curvatures`` are the largest that were seen in x and in y."""
         new = Visit(evaluation.x, evaluation.grad_x, value)
         least = min(self.negative_curvature, *(part.negative_curvature for part in y))
         if self.last is None:
             return self._replace(last=new, negative_curvature=least)
         norms, eps = (evaluation.grad_x_norm, evaluation.grad_y_norm), evaluation.rounding.eps
-        found = find_negative_curvature(self.last, new, y, weights, self._raise_to(norms), eps)
+        in_x, in_y = zip(self._raise_to(norms), _term_sizes(curvatures, evaluation), strict=True)
         step, change = norm(new.x - self.last.x), norm(new.gradient - self.last.gradient)
+        length = max(step, *(part.distance for part in y))
+        if length > math.sqrt(eps) * self.longest_visit:  # otherwise the change of gradient may be rounding
+            found = find_negative_curvature(self.last, new, y, weights, (max(in_x), max(in_y)), eps)
+            least = min(least, found)
         return self._replace(
             last=new,
-            negative_curvature=min(least, found),
+            negative_curvature=least,
+            longest_visit=max(length, self.longest_visit),
             jumps=self.jumps + (step > 0.0 and self._is_jump(step, change, norms[0], eps)),
-            last_length=max(step, *(part.distance for part in y)),
+            last_length=length,
         )
 
     def _is_jump(self, step: float, change: float, gradient: float, eps: float) -> bool:
@@ -108,7 +123,7 @@ class Watch(NamedTuple):
 
     def accept(self, step: float, change: float, gradient: float) -> Watch:
         """Add a step in x between two candidates: its length, the change of ∇ₓf over it, and |∇ₓf| at its end."""
-        stiffness = change / step if change > _LARGE_CHANGE * gradient else math.inf
+        stiffness = change / step if change > _LARGE_CHANGE * gradient and step > 0.0 else math.inf
         return self._replace(longest=max(step, self.longest), least_stiffness=min(stiffness, self.least_stiffness))
 
     def leave(self, step: float) -> Watch:
@@ -178,16 +193,23 @@ def _distance(evaluation: Evaluation) -> float:
     return max(norm(evaluation.x), evaluation.rounding.y_norm)
 
 
+def _term_sizes(curvatures: tuple[float, float], evaluation: Evaluation) -> tuple[float, float]:
+    """The size of the terms that are summed in ∇ₓf and ∇ᵧf, by these largest curvatures; zero if one is unknown."""
+    if not all(0.0 < curvature < math.inf for curvature in curvatures):
+        return 0.0, 0.0
+    roots = math.sqrt(curvatures[0]), math.sqrt(curvatures[1])
+    size = roots[0] * norm(evaluation.x) + roots[1] * evaluation.rounding.y_norm
+    return roots[0] * size, roots[1] * size
+
+
 def _find_levels(
     largest: tuple[float, float], curvatures: tuple[float, float], evaluation: Evaluation
 ) -> tuple[float, float]:
     """The sizes of ∇ₓf and ∇ᵧf that rounding errors may explain."""
-    rounding = evaluation.rounding
-    noise = (0.0, 0.0)
-    if all(0.0 < curvature < math.inf for curvature in curvatures):
-        noise = Constants(*curvatures, 0.0, 0.0).gradient_noise(rounding, norm(evaluation.x))
-    least, most = _ROUNDING_LEVEL * rounding.eps, math.sqrt(rounding.eps)
+    eps = evaluation.rounding.eps
+    least, most = _ROUNDING_LEVEL * eps, math.sqrt(eps)
     in_x, in_y = (
-        min(max(least * size, _NOISE_MARGIN * error), most * size) for size, error in zip(largest, noise, strict=True)
+        min(max(least * size, _NOISE_MARGIN * rounding_error(eps, terms)), most * size)
+        for size, terms in zip(largest, _term_sizes(curvatures, evaluation), strict=True)
     )
     return in_x, in_y

@@ -82,7 +82,7 @@ def search_along(
             if end > last_end:
                 break
             last_end = end
-            fraction = max(slope / (slope - end), least_fraction)
+            fraction = max(slope / (slope - end) if slope < end else 1.0, least_fraction)
         t *= fraction
         least_fraction *= _LEAST_SHORTENING
     return new, False

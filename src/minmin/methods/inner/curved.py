@@ -52,6 +52,9 @@ class LbfgsSolver(InnerSolver):
             step, informed = self._step(objective, point, memory)
             if flat_length > 0.0:
                 step, informed = max(1.0, GROWTH_WHERE_FLAT * flat_length / norm(step)) * step, False
+            elif memory.steps:
+                longest = objective.find_longest_step(point, norm(memory.steps[-1]))
+                step = step if norm(step) <= longest else (longest / norm(step)) * step
             if not objective.is_worthwhile(point, step, informed=informed) or objective.is_spent:
                 break
             known = memory

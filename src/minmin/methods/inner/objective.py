@@ -89,6 +89,10 @@ class InnerObjective(ABC):
         """Whether to take a step from a point; ``informed`` says that its length is based on known curvature."""
         return dot(point.gradient, step) < 0.0
 
+    def find_longest_step(self, point: InnerPoint, last: float) -> float:
+        """How long a step from a point may be, after one of length ``last``."""
+        return math.inf
+
     def is_too_far(self, point: InnerPoint) -> bool:
         """Whether a point is so far away that the objective appears to be unbounded below."""
         return False
@@ -113,11 +117,16 @@ quadratics of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, and a1a take 4
 with 1e-3, and 476 with 1e-6."""
 
 
+def first_length(at: Array) -> float:
+    """The length of a first step from a point, if L is unknown."""
+    return _FIRST_LENGTH * max(norm(at), 1.0)
+
+
 def first_step(gradient: Array, at: Array, L: float | None) -> Array:
-    """A step when no curvature is known yet: -gradient/L, or of length ``_FIRST_LENGTH`` if L is unknown."""
+    """A step when no curvature is known yet: -gradient/L, or of :func:`first_length` if L is unknown."""
     if L is not None and math.isfinite(L):
         return gradient * (-1.0 / L)
-    return gradient * (-_FIRST_LENGTH * max(norm(at), 1.0) / norm(gradient))
+    return gradient * (-first_length(at) / norm(gradient))
 
 
 def choose_better(first: InnerPoint, second: InnerPoint) -> InnerPoint:

@@ -11,7 +11,7 @@ from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Slice, YTask
 from minmin.core.rounding import is_clearly_negative
 from minmin.core.vectors import dot, norm, square
-from minmin.methods.inner.objective import FARTHEST, InnerObjective, InnerPoint
+from minmin.methods.inner.objective import FARTHEST, InnerObjective, InnerPoint, first_length
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.numerics.lbfgs import Pairs
@@ -20,6 +20,11 @@ _FIRST_FRACTION = 0.01
 """If no allowed gain is given, this fraction of the first known gain in y may be left: accurate enough for a first ∇F.
 The value matters little: 0.5 to 0.001 take 1126 to 1150 calls of ∇ᵧ on the quadratics of Kovalev, Gasnikov and
 Malinovsky, arXiv:2212.14439, and 94 to 105 on a1a."""
+
+
+_MOST_GROWTH = 1e3
+"""Without constants a step is at most this many times as long as the one before, or as a first step: where ∇ᵧf
+explodes, as that of exp does, a step by the curvature elsewhere would end extremely far away."""
 
 
 class YMemory(NamedTuple):
@@ -38,6 +43,8 @@ class YMemory(NamedTuple):
         The least negative curvature seen, zero if none was.
     largest_gradient : float
         The largest |∇ᵧf| at which a solve began.
+    longest_step : float
+        The length of the longest step that was tried.
     gain : float
         By how much f could still fall in y.
     distance : float
@@ -57,6 +64,7 @@ class YMemory(NamedTuple):
     max_curvature_seen: float = 0.0
     negative_curvature: float = 0.0
     largest_gradient: float = 0.0
+    longest_step: float = 0.0
     gain: float = math.inf
     distance: float = 0.0
     slope_before: float = -math.inf
@@ -94,6 +102,7 @@ class PartialMinimum(InnerObjective):
         self.max_curvature_seen = memory.max_curvature_seen
         self.negative_curvature = memory.negative_curvature
         self.largest_gradient = memory.largest_gradient
+        self.longest_step = memory.longest_step
         self._careful = memory.careful
 
     def begin(self) -> InnerPoint:
@@ -125,16 +134,27 @@ class PartialMinimum(InnerObjective):
             self._allowed = _FIRST_FRACTION * self.gain
         return 0.0 if self._allowed is None else self._allowed
 
+    def _term_size(self, point: InnerPoint) -> float:
+        """The size of the terms that are summed in ∇ᵧf."""
+        return max(self.largest_gradient, point.residual, self.max_curvature_seen * norm(point.v))
+
+    def find_longest_step(self, point: InnerPoint, last: float) -> float:
+        return math.inf if self._constants is not None else _MOST_GROWTH * max(last, first_length(point.v))
+
     def learn(self, new: InnerPoint, product: float, size: float) -> None:
         c = self._constants
         if c is not None and not fits_y_secant(c, product, size):
             rounding = new.evaluation.rounding
             _, noise = c.gradient_noise(rounding, norm(self.slice.x))
             report_y_secant(c, product, size, self.largest_gradient, rounding.eps, noise)
-        if product > 0.0 and size > 0.0:
+        eps, length = new.evaluation.rounding.eps, math.sqrt(size)
+        self.longest_step = max(self.longest_step, length)
+        if not length > math.sqrt(eps) * self.longest_step:  # its change of gradient may be rounding
+            return
+        if product > 0.0:
             self.min_curvature_seen = min(self.min_curvature_seen, product / size)
             self.max_curvature_seen = max(self.max_curvature_seen, product / size)
-        elif is_clearly_negative(product, math.sqrt(size) * self.largest_gradient, new.evaluation.rounding.eps):
+        elif is_clearly_negative(product, length * self._term_size(new), eps):
             self.negative_curvature = min(self.negative_curvature, product / size)
 
 
@@ -194,6 +214,7 @@ class LowerY(YTask):
                 max_curvature_seen=objective.max_curvature_seen,
                 negative_curvature=objective.negative_curvature,
                 largest_gradient=objective.largest_gradient,
+                longest_step=objective.longest_step,
                 gain=max(objective.gain, 0.0),
                 distance=norm(move),
                 slope_before=dot(memory.gradient, move) if known else -math.inf,
