@@ -364,18 +364,18 @@ class ReducedLbfgs(Method):
     def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool) -> ReducedState:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         state = state._replace(secant_point=check_constants(problem, evaluation, state.secant_point))
-        bound = problem.bound(evaluation)
+        constants, bound = problem.constants, problem.bound(evaluation)
+        if constants is None or math.isinf(bound.value):
+            curvatures = _largest_curvatures(state)
+            state = state._replace(watch=state.watch.judge(evaluation, curvatures))
+        if constants is None:
+            exhausted = exhausted or state.watch.is_at_rounding_level
         if math.isinf(bound.value):
-            curvatures = self._largest_curvatures(state)
-            state = state._replace(
-                watch=state.watch.judge(evaluation, curvatures),
-                estimate=state.estimate.add(self._estimate_gap(state, evaluation)),
-            )
-            exhausted = exhausted or (problem.constants is None and state.watch.is_at_rounding_level)
+            state = state._replace(estimate=state.estimate.add(_estimate_gap(state, evaluation)))
             if exhausted or state.watch.has_seen_the_gradient_fall(evaluation):
                 bound = state.estimate.to_bound(exhausted)
         candidate = Candidate(state.x, evaluation.y, bound, exhausted, gradient_size=evaluation.gradient_size)
-        if problem.constants is None:
+        if constants is None:
             candidate = candidate._replace(
                 not_convex=state.watch.evidence,
                 reason=state.watch.find_reason(evaluation, curvatures, exhausted=exhausted),
@@ -384,25 +384,24 @@ class ReducedLbfgs(Method):
         best = candidate if bound.value <= state.best.bound.value else state.best
         first_bound = bound.value if math.isinf(state.first_bound) else state.first_bound
         state = state._replace(best=best, first_bound=first_bound, candidate=candidate)
-        constants = problem.constants
         if constants is None or not _is_behind(constants, state):
             return state
         note = f"BAM took over after {state.calls} calls of the outer gradient, as progress was too slow"
         guard = Bam().init(problem, best.x, evaluation.y)  # federated clients keep only the newest y
         return state._replace(guard=guard, candidate=best._replace(note=note))
 
-    def _estimate_gap(self, state: ReducedState, evaluation: Evaluation) -> float:
-        """|∇f|²/2m in both blocks, with the least curvatures m that the run has seen."""
-        in_x = least_curvature_in_x(state.min_curvature_seen, state.pairs)
-        in_y = min(memory.min_curvature_seen for memory in state.y)
-        gain = state.gain if math.isfinite(state.gain) else 0.0
-        return half_square_over(evaluation.grad_x_norm, in_x) + max(
-            half_square_over(evaluation.grad_y_norm, in_y), gain
-        )
 
-    def _largest_curvatures(self, state: ReducedState) -> tuple[float, float]:
-        """The largest curvatures that were seen in x and in y."""
-        return largest_curvature(state.pairs), max(part.max_curvature_seen for part in state.y)
+def _estimate_gap(state: ReducedState, evaluation: Evaluation) -> float:
+    """|∇f|²/2m in both blocks, with the least curvatures m that the run has seen."""
+    in_x = least_curvature_in_x(state.min_curvature_seen, state.pairs)
+    in_y = min(part.min_curvature_seen for part in state.y)
+    gain = state.gain if math.isfinite(state.gain) else 0.0
+    return half_square_over(evaluation.grad_x_norm, in_x) + max(half_square_over(evaluation.grad_y_norm, in_y), gain)
+
+
+def _largest_curvatures(state: ReducedState) -> tuple[float, float]:
+    """The largest curvatures that were seen in x and in y."""
+    return largest_curvature(state.pairs), max(part.max_curvature_seen for part in state.y)
 
 
 def _most_restarts(problem: Problem) -> int:
