@@ -17,7 +17,7 @@ _MOST_BELOW_SECANTS = 100.0
 
 
 class GapEstimate(NamedTuple):
-    """The estimates at the two newest points."""
+    """The estimates of f - f* at the two newest points."""
 
     newest: float = math.inf
     before: float = math.inf
@@ -26,9 +26,9 @@ class GapEstimate(NamedTuple):
         return GapEstimate(gap, self.newest)
 
     def to_bound(self, exhausted: bool) -> Bound:
-        """A bound from the larger estimate; unknown if the estimate rose, since it may still be growing then.
+        """A bound from both estimates; unknown if they rise, since they may go on rising.
 
-        If no further progress is possible, the newest estimate alone counts.
+        If the newest is zero, or no further progress is possible, it alone counts.
         """
         if self.newest == 0.0 or exhausted:
             return Bound(_LEAST_FACTOR * self.newest)
@@ -44,7 +44,7 @@ def least_curvature_in_x(of_secants: float, pairs: Pairs) -> float:
 
 
 def half_square_over(norm: float, curvature: float) -> float:
-    """norm²/2m; infinite if no curvature is known."""
+    """norm²/2m for the curvature m; zero if the norm is, and infinite if no curvature is known."""
     if norm == 0.0:
         return 0.0
     return square(norm) / (2.0 * curvature) if 0.0 < curvature < math.inf else math.inf
