@@ -20,7 +20,7 @@ from minmin.numerics.lanczos import ritz_values
 from minmin.problems.spectrum import choose_cheapest, convexity_frontier, smoothness_frontier
 
 Matrix = np.ndarray[Any, Any]
-Pairs = list[tuple[float, float]]
+Frontier = list[tuple[float, float]]
 
 _X_PROBES = 30
 """Directions along which the change of ∇ₓf is measured. On quadratics with up to 500 variables in each block and
@@ -36,10 +36,13 @@ _LEAST_SHARE = 0.1
 """A direction in x is left out if its share in all joint probes is below this. The errors of the differences are
 divided by the share."""
 _SINGLE_EPS = float(np.finfo(np.float32).eps)
+"""The precision of callables that compute in float32, whatever dtype they return."""
 _SUSPICIOUS, _CONTRADICTORY = 1e-3, 0.1
 """Errors of the measured Hessian relative to its norm. In double precision an error is about 1e-10. Above the first,
 gradients are probably computed in single precision, and longer steps are tried. Above the second they are no gradients
 of one function, or change abruptly."""
+
+_GIVE_ANOTHER_POINT = "constants are estimated around one point: give x and y inside the domain of f"
 
 
 def estimate_constants(problem: Problem, x: Any = None, y: Any = None) -> Constants:
@@ -143,12 +146,12 @@ class _Projection(NamedTuple):
         """The error of ``matrix``."""
         return max(self.asymmetry, self.rounding)
 
-    def smoothness(self) -> Pairs:
+    def smoothness(self) -> Frontier:
         """Estimates of (L_x, L_y)."""
         raised = self.matrix + self.error * np.eye(len(self.matrix))
         return self._in_original_units(smoothness_frontier(raised, self.count_x), 1.0 if self.complete else _L_MARGIN)
 
-    def convexity(self) -> Pairs:
+    def convexity(self) -> Frontier:
         """Estimates of (mu_x, mu_y); zeros if the error hides them."""
         values, vectors = scipy.linalg.eigh(self.matrix, subset_by_index=[0, 0])
         if values[0] < -2.0 * self.error:
@@ -162,7 +165,7 @@ class _Projection(NamedTuple):
         pairs = convexity_frontier(lowered, self.count_x) or [(0.0, 0.0)]
         return self._in_original_units(pairs, 1.0 if self.complete else _MU_MARGIN)
 
-    def _in_original_units(self, pairs: Pairs, margin: float) -> Pairs:
+    def _in_original_units(self, pairs: Frontier, margin: float) -> Frontier:
         in_x, in_y = (margin * scale for scale in self.scales)
         return [(in_x * for_x, in_y * for_y) for for_x, for_y in pairs]
 
@@ -212,9 +215,6 @@ class _Gradients:
             raise NonFiniteError(f"{name} is NaN or infinite; {_GIVE_ANOTHER_POINT}")
         self.eps = max(self.eps, evaluation.rounding.eps)
         return gradient
-
-
-_GIVE_ANOTHER_POINT = "constants are estimated around one point: give x and y inside the domain of f"
 
 
 class _ScaledHessian:

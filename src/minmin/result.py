@@ -139,7 +139,7 @@ class Result:
         Whether the run ended as ``converged``.
     status : {"converged", "budget", "stalled", "interrupted"}
     message : str
-        What ended the run, in words; at its end ``why_method``.
+        What ended the run, in words, then ``why_method``.
     method : str
     nit : int
         Outer iterations.

@@ -70,10 +70,10 @@ def minimize(
         it off. If the problem's constants are unknown and its data prove no bound, the bound is an estimate from the
         curvature that the run has seen, and ``r.certified`` is False.
     rtol : float
-        Stop as ``converged`` also when the bound is at most rtol times what f has fallen since the start. It needs f
-        after every iteration; 0, the default, switches it off.
+        Stop as ``converged`` also when the bound is at most rtol times f(start) - f(x, y), the decrease of f so far. It
+        needs f after every iteration; 0, the default, switches it off.
     gtol : float, optional
-        Stop as ``converged`` also when no entry of both gradients is larger than gtol in absolute value. The run ends
+        Stop as ``converged`` also when no entry of ∇ₓf or ∇ᵧf is larger than gtol in absolute value. The run ends
         at tol, rtol or gtol, whichever comes first; ``tol=0, gtol=1e-8`` looks at the gradients alone. For a
         :class:`minmin.Sum` the entries of ∇ᵧ are those of each term's own gradient, without its weight.
     target_value : float, optional

@@ -92,6 +92,17 @@ def test_a_run_without_values_takes_the_same_path():
     assert np.array_equal(minmin.minimize(f).x, minmin.minimize(without).x)
 
 
+class _WithItsOwnBound(Function):
+    def bound(self, evaluation):
+        return minmin.Bound(evaluation.grad_x_norm**2 + evaluation.grad_y_norm**2, 0.0, "data")
+
+
+def test_a_problem_without_constants_may_prove_a_bound_of_its_own():
+    r = minmin.minimize(_WithItsOwnBound(None, lambda x, y: 2 * x - 1, lambda x, y: 2 * y + 3, d_x=2, d_y=2))
+    assert r.success
+    assert r.bound.basis == "data"
+
+
 def test_an_estimate_is_printed_as_one():
     text = str(minmin.minimize(logistic(1)))
     assert "above the minimum, if f is convex (estimated)" in text

@@ -150,7 +150,7 @@ class Client:
         if state is not None and type(state.memory) is type(memory):  # another kind of task starts from y alone
             memory = state.memory
         memory, evaluation, vector = run_task(task, self._problem, to_like(message.x, self.y0), memory)
-        if getattr(memory, "outside", False):
+        if getattr(memory, "outside", False):  # as in YMemory; the memories of most tasks have no such field
             return self._reply_outside(message, request, memory, started)
         reply = self._reply(request, evaluation, vector, public_part(memory), value=message.value, started=started)
         if not (all_finite(reply.vector) and math.isfinite(reply.grad_y_square)):

@@ -30,7 +30,10 @@ OF_RUN = Keywords(
         ("max_time time_limit", "the budget of time is max_seconds, and timeout is for one reply of a client"),
         ("y0 x_0 start init", "the start is x0; clients have their own y0: minmin.federated.Client(problem, y0=...)"),
         ("seed random_state random_seed rng", "only 'proxskip' draws random numbers; its option is seed"),
-        ("target_value", "a run stops at tol, rounds or max_seconds; a callback that returns True stops it, too"),
+        (
+            "target_value",
+            "a run stops at tol, rtol, gtol, rounds or max_seconds; a callback that returns True stops it, too",
+        ),
         (
             "fun func f objective value jac grad gradient grad_x grad_y constants",
             "f and its gradients belong to a client's problem: "

@@ -86,7 +86,8 @@ def run(
         As for :func:`minmin.minimize`; it needs ``values=True``.
     gtol : float, optional
         Stop as ``converged`` also when no entry of ∇ₓf is larger than gtol in absolute value, nor the norm of any
-        client's ∇ᵧf_i: clients do not send its entries. "bam" takes one more round for that near the end.
+        client's ∇ᵧf_i: clients do not send its entries. "bam" takes a further round to see that, after every round
+        whose own gradients are within gtol.
     rounds : int, optional
         The largest number of rounds; the run then ends with the status ``budget``.
     max_seconds : float, optional

@@ -341,7 +341,7 @@ class Loop:
         record = last.record._replace(bound=UNKNOWN) if not_convex else last.record
         record = self._recorder.finish(record)
         evidence = explain_not_convex(not_convex) if not_convex and end.status != "converged" else ""
-        if end.message == self._candidate.reason or evidence in end.message:
+        if end.message == self._candidate.reason or evidence in end.message:  # the message has said enough
             evidence = ""
         told = (end.message, last.candidate.note, evidence, self._why)
         return Result(

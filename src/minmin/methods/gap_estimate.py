@@ -11,13 +11,17 @@ from minmin.numerics.lbfgs import Pairs, least_curvature
 
 _LEAST_FACTOR, _FACTOR_OF_SLOWNESS = 1.5, 30.0
 """The bound is the estimate times 1.5·(1 + 30r²), where r is the ratio of the last two estimates: the more slowly they
-fall, the less is known of the curvature where the rest of the gradient points."""
+fall, the less is known of the curvature where the rest of the gradient points. On 89 random functions with three
+tolerances, runs take 9739 calls of ∇ₓ in total with 1 instead of 1.5, 9788 with 1.5, and 10170 with 4; and 9685 with 10
+instead of 30, and 10096 with 100. One of 265 stops was too early with each of them, so both are margins for harder
+functions."""
 _MOST_BELOW_SECANTS = 100.0
-"""The curvature is at least the least one between two points, over this: the one by the pairs may be anything."""
+"""The curvature is at least the least one between two points, divided by this: the one by the pairs may be anything.
+The same runs take 9281 calls of ∇ₓ with 10, 9788 with 100, and 10971 with 10⁴, with one stop too early each."""
 
 
 class GapEstimate(NamedTuple):
-    """The estimates at the two newest points."""
+    """The estimates of f - f* at the two newest points."""
 
     newest: float = math.inf
     before: float = math.inf
@@ -26,9 +30,9 @@ class GapEstimate(NamedTuple):
         return GapEstimate(gap, self.newest)
 
     def to_bound(self, exhausted: bool) -> Bound:
-        """A bound from the larger estimate; unknown if the estimate rose, since it may still be growing then.
+        """A bound from both estimates; unknown if they rise, since they may go on rising.
 
-        If no further progress is possible, the newest estimate alone counts.
+        If the newest is zero, or no further progress is possible, it alone counts.
         """
         if self.newest == 0.0 or exhausted:
             return Bound(_LEAST_FACTOR * self.newest)
@@ -44,7 +48,7 @@ def least_curvature_in_x(of_secants: float, pairs: Pairs) -> float:
 
 
 def half_square_over(norm: float, curvature: float) -> float:
-    """norm²/2m; infinite if no curvature is known."""
+    """norm²/2m for the curvature m; zero if the norm is, and infinite if no curvature is known."""
     if norm == 0.0:
         return 0.0
     return square(norm) / (2.0 * curvature) if 0.0 < curvature < math.inf else math.inf

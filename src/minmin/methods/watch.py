@@ -1,4 +1,4 @@
-"""What a run without constants watches, since no theory tells it that something is wrong with f."""
+"""Watch: what a run without constants looks out for, since no theory tells it that something is wrong with f."""
 
 from __future__ import annotations
 
@@ -19,22 +19,29 @@ _ROUNDING_LEVEL, _NOISE_MARGIN, _POINTS_AT_ROUNDING_LEVEL = 64.0, 4.0, 3
 before, or 4 times the rounding errors that the curvature seen makes one expect. After the gradient is within 10 times
 of its least, runs on 100 random functions then take 2 more calls of ∇ₓ in the median, and 28 in the worst tenth."""
 _MUCH_ABOVE_ROUNDING = 1e4
-"""A run that stalls with gradients above this times their rounding level stalls for another reason."""
+"""A run that stalls with gradients above this times their rounding level stalls for another reason. The value does not
+matter: with 10² and 10⁶, 89 random functions and the functions of tests/solve/test_odd_functions.py end alike."""
 _STILL_MOVING, _FAR_WHERE_FLAT = 0.01, 1e8
-"""A run at rounding level whose last step was longer than the first fraction of the distance from zero has no minimum
-in sight: f may fall as slowly as -log x. It appears to be unbounded below from a distance of 10⁸ times the start's."""
+"""A run that can make no more progress, but whose last step was longer than the first fraction of its distance from
+zero, has no minimum in sight: f may fall as slowly as -log x. f then appears unbounded below from a distance of the
+second number times the start's. The values do not matter: with 0.001 and 0.1, and with 10⁶ and 10¹⁰, the functions of
+tests/solve/test_odd_functions.py end alike."""
 _CLEAR_FALL = 0.02
 """A gap is estimated only where |∇ₓf| is at most this fraction of the largest one. Of runs on 150 quadratics with μ = 1
 and L up to 10⁶, 3 % stopped too early without this rule, some at more than 100 times tol."""
 _LITTLE_CHANGE = 1e-3
-"""f is flat over a step if the gradient changes by less than this fraction of it."""
+"""f is flat over a step if its gradient changes by less than this fraction. The value does not matter: with 10⁻⁵ and
+10⁻², 89 random functions take the same calls."""
 _LARGE_CHANGE, _SHORT, _STIFFER, _MOST_JUMPS = 0.1, 1e-5, 1e8, 3
-"""A change of gradient is large if it is at least the first fraction of the gradient, and a step is short if it is the
-second number times as long as the longest one. The gradient jumps if it changes on a short step 10⁸ times as fast as on
-an earlier step with a large change; or by a tenth of the largest gradient over a step that is 10⁸ times as short as the
-longest one. A run ends at the third jump. A smooth f jumps only if its condition number is about 10⁸."""
+"""A gradient changes much over a step if it changes by more than the first fraction. A step is short if it is shorter
+than the second number times the longest one. The gradient jumps in two cases: it changes much over a short step, and
+10⁸ times as fast as over an earlier step where it changed much; or it changes by a tenth of the largest gradient over a
+step 10⁸ times shorter than the longest one. A smooth f shows that only if its condition number is about 10⁸. The run
+ends at the third jump."""
 _AT_EDGE = 1e-10
-"""A run also ends when three steps this many times as long as the longest one have left f's domain."""
+"""A run also ends (see ``_MOST_JUMPS``) at the third step out of f's domain that was shorter than this times the
+longest step. The value does not matter: with 10⁻⁶ and 10⁻¹², the functions of tests/solve/test_odd_functions.py end
+alike."""
 
 
 class Watch(NamedTuple):
@@ -86,13 +93,16 @@ class Watch(NamedTuple):
         weights: Sequence[float],
         curvatures: tuple[float, float],
     ) -> Watch:
-        """Add a point visited, a candidate or not; ``curvatures`` are the largest that were seen in x and in y."""
+        """Add a point where f was lowered in y, whether it becomes a candidate or not.
+
+        ``curvatures`` are the largest that were seen in x and in y.
+        """
         new = Visit(evaluation.x, evaluation.grad_x, value)
         least = min(self.negative_curvature, *(part.negative_curvature for part in y))
         if self.last is None:
             return self._replace(last=new, negative_curvature=least)
         norms, eps = (evaluation.grad_x_norm, evaluation.grad_y_norm), evaluation.rounding.eps
-        in_x, in_y = zip(self._raise_to(norms), _term_sizes(curvatures, evaluation), strict=True)
+        in_x, in_y = zip(self._largest_with(norms), _term_sizes(curvatures, evaluation), strict=True)
         step, change = norm(new.x - self.last.x), norm(new.gradient - self.last.gradient)
         length = max(step, *(part.distance for part in y))
         if length > math.sqrt(eps) * self.longest_visit:  # otherwise the change of gradient may be rounding
@@ -115,9 +125,10 @@ class Watch(NamedTuple):
         return is_large and change / step > _STIFFER * self.least_stiffness
 
     def is_flat(self, change: float, gradient: float) -> bool:
-        """Whether f has no curvature over a step with this change of gradient; a clearly negative one counts as none.
+        """Whether f has no curvature over a step with this change of gradient.
 
-        Otherwise a negative product of step and change shows that y is not accurate enough.
+        Once curvature was clearly negative, every step without a curvature pair counts as flat. Before that, such a
+        step shows that y is not accurate enough.
         """
         return change < _LITTLE_CHANGE * gradient or self.negative_curvature < 0.0
 
@@ -133,7 +144,7 @@ class Watch(NamedTuple):
     def judge(self, evaluation: Evaluation, curvatures: tuple[float, float]) -> Watch:
         """Add a candidate; ``curvatures`` are the largest that were seen in x and in y."""
         norms = evaluation.grad_x_norm, evaluation.grad_y_norm
-        largest = self._raise_to(norms)
+        largest = self._largest_with(norms)
         levels = _find_levels(largest, curvatures, evaluation)
         is_there = all(size <= level for size, level in zip(norms, levels, strict=True))
         return self._replace(
@@ -145,7 +156,7 @@ class Watch(NamedTuple):
         """Whether ∇ₓf is much smaller than before. Until then a run has seen the steepest directions alone."""
         return evaluation.grad_x_norm <= _CLEAR_FALL * self.largest_gradients[0]
 
-    def _raise_to(self, norms: tuple[float, float]) -> tuple[float, float]:
+    def _largest_with(self, norms: tuple[float, float]) -> tuple[float, float]:
         return max(norms[0], self.largest_gradients[0]), max(norms[1], self.largest_gradients[1])
 
     @property

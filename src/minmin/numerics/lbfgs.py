@@ -23,7 +23,8 @@ _LONG_ROW = 4096
 """Rows with at least this many numbers are multiplied one by one, since stacking them would copy them. A direction
 from 30 pairs of 1,000 numbers takes 0.15 ms row by row and 0.05 as a matrix; for 4,096 numbers it takes 0.3 and 1.2."""
 _INDEPENDENT = 1e-10
-"""Combinations of unit steps that are shorter than the root of this have lost half of their digits."""
+"""Combinations of unit steps that are shorter than the root of this have lost many of their digits. The value does not
+matter: 89 random functions with three tolerances take 9774 calls of ∇ₓ in total with 1e-6, and 9788 with 1e-13."""
 
 
 class Pairs(NamedTuple):

@@ -55,7 +55,7 @@ def search_along(
     overshoot: float,
     is_enough: Callable[[V], bool],
 ) -> tuple[V, bool]:
-    """Take a step, shortening it while it overshoots. Returns the last point visited, and whether it will do.
+    """Take a step, shortening it while it overshoots. Returns the last point visited, and whether it is good enough.
 
     On a convex function the slope at a step's end tells whether the step was too long. The next step ends where the
     secant of the slopes is zero, but is at least a tenth as long, then a hundredth, and so on: a slope that explodes

@@ -28,12 +28,13 @@ class Function(Problem):
     Parameters
     ----------
     value : callable or None
-        ``value(x, y)`` returns the number f(x, y); it may be infinite or NaN outside of f's domain. With constants it
-        is called at most once per iteration, for the history, and its time is not counted. Without constants a run
-        calls it once for every x that it tries, to notice the edge of f's domain and whether f is convex. Without it
-        runs report no values.
+        ``value(x, y)`` returns the number f(x, y); None if only the gradients are known. With constants it is called at
+        most once per iteration, for the history, and its time is not counted. Without constants a run calls it once for
+        every x that it tries, to notice the edge of f's domain and whether f is convex. It calls it for every y, too,
+        once f was infinite or NaN where ∇ᵧf was finite.
     grad_x, grad_y : callable
-        ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y.
+        ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y. Like f, they may be infinite or
+        NaN outside of f's domain, but not at the start.
     d_x, d_y : int
         Lengths of x and y.
     constants : Constants, optional

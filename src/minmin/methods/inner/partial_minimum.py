@@ -50,9 +50,9 @@ class YMemory(NamedTuple):
     distance : float
         How far y moved since the step before.
     slope_before, slope_after : float
-        <∇ᵧf, move> for that move, with ∇ᵧf before and after it; infinite if it is not known before.
+        <∇ᵧf, move> for that move, with ∇ᵧf before and after it; -∞ and ∞ if ∇ᵧf before it is not known.
     outside : bool
-        Whether the last x was outside of f's domain. Then nothing else has changed.
+        Whether the last x was outside of f's domain. Then y stays where it was. Clients and servers look for this name.
     careful : bool
         Whether f was not finite at a point with a finite ∇ᵧf, so that f must be computed at every point.
     """
