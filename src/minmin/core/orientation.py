@@ -84,6 +84,9 @@ class _SwappedEvaluation(Evaluation):
         super().__init__(original.y, original.x, UNCOUNTED)
         self._original = original
 
+    def known_gradients(self) -> dict[str, Vector]:
+        return self._original.known_gradients()
+
     def _compute_value(self) -> float:
         return self._original.value
 

@@ -93,6 +93,10 @@ class Evaluation(ABC):
             self._rounding = self._compute_rounding()
         return self._rounding
 
+    def known_gradients(self) -> dict[str, Vector]:
+        """Both gradients by the user's names, as far as they are known here."""
+        return {"grad_x": self.grad_x, "grad_y": self.grad_y}
+
     @abstractmethod
     def _compute_value(self) -> float: ...
 
@@ -187,6 +191,8 @@ class Problem(ABC):
     part_sizes, part_weights : tuples
         The lengths and weights of y's parts if y is a :class:`~minmin.Parts`; empty if y is one array. With parts,
         ∇ₓ needs all of them together (a round of communication), while each part has its own ∇ᵧ.
+    has_noisy_gradients : bool
+        Whether noise was added to the gradients, so that nothing about f can be concluded from how they change.
     y_is_remote : bool
         Whether y stays with the clients. Then only the newest y can be used, and only the norm of ∇ᵧ is known.
     """
@@ -198,6 +204,7 @@ class Problem(ABC):
     has_y_hessian: bool = False
     part_sizes: tuple[int, ...] = ()
     part_weights: tuple[float, ...] = ()
+    has_noisy_gradients: bool = False
     y_is_remote: bool = False
 
     @property
@@ -281,16 +288,22 @@ class Problem(ABC):
 
 
 def explain_nonfinite(evaluation: Evaluation) -> str:
-    """Which number of an evaluation's gradients is not finite."""
-    what = "a gradient of f is NaN or infinite"
-    for name in ("grad_x", "grad_y"):
-        for part in parts_of(getattr(evaluation, name)):
-            array = to_numpy(part)
-            if not np.isfinite(array).all():
-                index = int(np.flatnonzero(~np.isfinite(array))[0])
-                what = f"{name}(x, y) returned {array[index]} at index {index}"
-                break
+    """Which number of an evaluation's gradients is not finite; if none is, f itself is not."""
+    found = [
+        f"{name}(x, y) returned {array[index]} at index {index}{place}"
+        for name, gradient in evaluation.known_gradients().items()
+        for place, array in _name_parts(gradient)
+        for index in np.flatnonzero(~np.isfinite(array))[:1]
+    ]
+    what = " and ".join(found) or "f is NaN or infinite"
     return f"{what}; f may be infinite or undefined here, or {GRADIENT_MAY_BE_WRONG}"
+
+
+def _name_parts(vector: Vector) -> Iterator[tuple[str, Any]]:
+    """The arrays in a vector, and which term of a Sum each belongs to, in words."""
+    parts = parts_of(vector)
+    for number, part in enumerate(parts):
+        yield f" of term {number}" if len(parts) > 1 else "", to_numpy(part)
 
 
 def identify(value: Any) -> Iterator[Any]:

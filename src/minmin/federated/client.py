@@ -129,6 +129,7 @@ class Client:
             dtype=dtype_name(self.y0),
             has_value=has_value,
             has_y_hessian=p.has_y_hessian,
+            noisy=self.clip_and_noise is not None,
             constants=constants,
         )
 

@@ -55,6 +55,7 @@ class Federation(Problem):
         self.part_weights = tuple(description.weight / total for description in descriptions)
         self.part_sizes = (0,) * len(descriptions)
         self.has_value = values and all(description.has_value for description in descriptions)
+        self.has_noisy_gradients = any(description.noisy for description in descriptions)
         self.has_y_hessian = all(description.has_y_hessian for description in descriptions)
         self._constants = combine_constants(self.part_weights, [description.constants for description in descriptions])
         self._prototype = np.zeros(0, dtype=descriptions[0].dtype)
@@ -202,6 +203,10 @@ class _RemoteEvaluation(Evaluation):
 
     def _compute_grad_y(self) -> Vector:
         raise UnsupportedError(_NEEDS_TASKS)
+
+    def known_gradients(self) -> dict[str, Vector]:
+        """None: if a gradient is not finite, the client has not sent it."""
+        return {}
 
 
 def _average(weights: Sequence[float], replies: Sequence[Reply]) -> Array:

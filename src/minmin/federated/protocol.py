@@ -17,7 +17,7 @@ from minmin.core.arrays import dtype_name
 from minmin.core.constants import Constants
 from minmin.errors import MinMinError
 
-_MAGIC = b"minmin message 3\n"
+_MAGIC = b"minmin message 4\n"
 _CHECKSUM = struct.Struct("<I")
 _LENGTH = struct.Struct("<I")
 _START = len(_MAGIC) + _CHECKSUM.size
@@ -105,6 +105,7 @@ class Description(Message):
     dtype: str
     has_value: bool
     has_y_hessian: bool
+    noisy: bool  # whether what it sends is clipped, or noise is added
     constants: Constants | None
 
 

@@ -20,12 +20,19 @@ class Visit(NamedTuple):
 
 
 def find_negative_curvature(
-    old: Visit, new: Visit, y: Sequence[YMemory], weights: Sequence[float], largest: tuple[float, float], eps: float
+    old: Visit,
+    new: Visit,
+    y: Sequence[YMemory],
+    weights: Sequence[float],
+    largest: tuple[float, float],
+    value_size: float,
+    eps: float,
 ) -> float:
     """The curvature of f between two visits in a row if it is clearly negative, else zero.
 
     Between two points of a convex f at distance d, <∇f(old), d> <= f(new) - f(old) <= <∇f(new), d>. The parts of y know
-    their share of the products. ``largest`` are the largest |∇ₓf| and |∇ᵧf| of the run.
+    their share of the products. ``largest`` are the largest |∇ₓf| and |∇ᵧf| of the run, or of the terms in them, and
+    ``value_size`` that of f.
     """
     step = new.x - old.x
     in_x, in_y = norm(step), math.sqrt(sum(w * square(part.distance) for w, part in zip(weights, y, strict=True)))
@@ -36,7 +43,7 @@ def find_negative_curvature(
     after = dot(new.gradient, step) + sum(w * part.slope_after for w, part in zip(weights, y, strict=True))
     size = largest[0] * in_x + largest[1] * in_y
     found = after - before if is_clearly_negative(after - before, size, eps) else 0.0
-    change, rounding = new.value - old.value, VALUE_PRECISION * (abs(new.value) + abs(old.value))
+    change, rounding = new.value - old.value, VALUE_PRECISION * (abs(new.value) + abs(old.value) + value_size)
     for half in (change - before, after - change):
         if is_clearly_negative(half + rounding, size, eps):
             found = min(found, 2.0 * half)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from minmin.core.problem import Evaluation
 from minmin.core.rounding import rounding_error
-from minmin.core.vectors import norm
+from minmin.core.vectors import norm, square
 from minmin.errors import GRADIENT_MAY_BE_WRONG
 from minmin.methods.convexity import Visit, find_negative_curvature
 from minmin.methods.inner.objective import FARTHEST
@@ -57,6 +57,8 @@ class Watch(NamedTuple):
         The least curvature seen between two points, if it was clearly negative; else zero.
     largest_gradients : pair of float
         The largest |∇ₓf| and |∇ᵧf| of all candidates.
+    largest_value, lowest_value : float
+        The largest |f| and the lowest f of all candidates; zero and infinite if there are no values.
     at_rounding_level : int
         Candidates in a row with gradients that rounding errors may explain.
     last_length : float
@@ -77,6 +79,8 @@ class Watch(NamedTuple):
     last: Visit | None = None
     negative_curvature: float = 0.0
     largest_gradients: tuple[float, float] = (0.0, 0.0)
+    largest_value: float = 0.0
+    lowest_value: float = math.inf
     at_rounding_level: int = 0
     last_length: float = 0.0
     longest_visit: float = 0.0
@@ -102,23 +106,27 @@ class Watch(NamedTuple):
         if self.last is None:
             return self._replace(last=new, negative_curvature=least)
         norms, eps = (evaluation.grad_x_norm, evaluation.grad_y_norm), evaluation.rounding.eps
-        in_x, in_y = zip(self._largest_with(norms), _term_sizes(curvatures, evaluation), strict=True)
+        terms = _term_sizes(curvatures, evaluation)
+        in_x, in_y = zip(self._largest_with(norms), terms, strict=True)
         step, change = norm(new.x - self.last.x), norm(new.gradient - self.last.gradient)
         length = max(step, *(part.distance for part in y))
         if length > math.sqrt(eps) * self.longest_visit:  # otherwise the change of gradient may be rounding
-            found = find_negative_curvature(self.last, new, y, weights, (max(in_x), max(in_y)), eps)
-            least = min(least, found)
+            value_size = self.largest_value + _value_size(curvatures, evaluation)
+            sizes = max(in_x), max(in_y)
+            least = min(least, find_negative_curvature(self.last, new, y, weights, sizes, value_size, eps))
         return self._replace(
             last=new,
             negative_curvature=least,
             longest_visit=max(length, self.longest_visit),
-            jumps=self.jumps + (step > 0.0 and self._is_jump(step, change, norms[0], eps)),
+            jumps=self.jumps + (step > 0.0 and self._is_jump(step, change, norms[0], terms[0], eps)),
             last_length=length,
         )
 
-    def _is_jump(self, step: float, change: float, gradient: float, eps: float) -> bool:
-        """Whether ∇ₓf changes too much over a step for a smooth f."""
+    def _is_jump(self, step: float, change: float, gradient: float, terms: float, eps: float) -> bool:
+        """Whether ∇ₓf changes too much over a step for a smooth f; ``terms`` is the size of the terms in ∇ₓf."""
         largest = self.largest_gradients[0]
+        if change <= _MUCH_ABOVE_ROUNDING * rounding_error(eps, min(terms, largest)):
+            return False
         if change > _LARGE_CHANGE * largest and _STIFFER * step < self.longest:
             return True
         is_large = change > max(_LARGE_CHANGE * gradient, math.sqrt(eps) * largest) and step < _SHORT * self.longest
@@ -141,15 +149,19 @@ class Watch(NamedTuple):
         """Add a point where f is not finite, a step in x away from a candidate."""
         return self._replace(last=None, edges=self.edges + (step < _AT_EDGE * self.longest))
 
-    def judge(self, evaluation: Evaluation, curvatures: tuple[float, float]) -> Watch:
-        """Add a candidate; ``curvatures`` are the largest that were seen in x and in y."""
+    def judge(self, evaluation: Evaluation, value: float, curvatures: tuple[float, float]) -> Watch:
+        """Add a candidate, with f there, or NaN; ``curvatures`` are the largest that were seen in x and in y."""
         norms = evaluation.grad_x_norm, evaluation.grad_y_norm
         largest = self._largest_with(norms)
         levels = _find_levels(largest, curvatures, evaluation)
         is_there = all(size <= level for size, level in zip(norms, levels, strict=True))
+        visible = rounding_error(evaluation.rounding.eps, _ROUNDING_LEVEL * abs(value))
+        falls = value < self.lowest_value - visible  # then a large gradient far away has raised the levels
         return self._replace(
             largest_gradients=largest,
-            at_rounding_level=self.at_rounding_level + 1 if is_there else 0,
+            largest_value=self.largest_value if math.isnan(value) else max(abs(value), self.largest_value),
+            lowest_value=self.lowest_value if math.isnan(value) else min(value, self.lowest_value),
+            at_rounding_level=self.at_rounding_level + 1 if is_there and not falls else 0,
         )
 
     def has_seen_the_gradient_fall(self, evaluation: Evaluation) -> bool:
@@ -170,10 +182,12 @@ class Watch(NamedTuple):
             return ""
         return f"between two points of this run it has the curvature {self.negative_curvature:.3g}"
 
-    def find_reason(self, evaluation: Evaluation, curvatures: tuple[float, float], *, exhausted: bool) -> str:
+    def find_reason(
+        self, evaluation: Evaluation, value: float, curvatures: tuple[float, float], *, exhausted: bool
+    ) -> str:
         """Why the run must end at a candidate; empty if it may continue, or if rounding errors are the reason."""
         norms = evaluation.grad_x_norm, evaluation.grad_y_norm
-        if self._is_far(evaluation, exhausted):
+        if self._is_far(evaluation, exhausted) and not value > self.lowest_value:
             return (
                 f"f appears unbounded below: it still falls at a distance of {_distance(evaluation):.1g} from zero; "
                 f"a penalty on x and y makes a minimum; or {GRADIENT_MAY_BE_WRONG}"
@@ -185,6 +199,8 @@ class Watch(NamedTuple):
             )
         levels = _find_levels(self.largest_gradients, curvatures, evaluation)
         above = any(size > _MUCH_ABOVE_ROUNDING * level for size, level in zip(norms, levels, strict=True))
+        least_gain = rounding_error(evaluation.rounding.eps, abs(value))  # that can be seen; NaN without values
+        above = above and not max(norms) * max(self.longest, self.longest_visit) <= least_gain
         if self.jumps >= _MOST_JUMPS or (exhausted and above):
             return (
                 f"no step lowers f much, though a gradient still has the norm {max(norms):.2g}: it jumps here, as that "
@@ -211,6 +227,11 @@ def _term_sizes(curvatures: tuple[float, float], evaluation: Evaluation) -> tupl
     roots = math.sqrt(curvatures[0]), math.sqrt(curvatures[1])
     size = roots[0] * norm(evaluation.x) + roots[1] * evaluation.rounding.y_norm
     return roots[0] * size, roots[1] * size
+
+
+def _value_size(curvatures: tuple[float, float], evaluation: Evaluation) -> float:
+    """The size of the terms that are summed in f."""
+    return curvatures[0] * square(norm(evaluation.x)) + curvatures[1] * square(evaluation.rounding.y_norm)
 
 
 def _find_levels(

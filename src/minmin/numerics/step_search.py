@@ -54,6 +54,7 @@ def search_along(
     *,
     overshoot: float,
     is_enough: Callable[[V], bool],
+    is_too_high: Callable[[V], bool] = lambda point: False,
 ) -> tuple[V, bool]:
     """Take a step, shortening it while it overshoots. Returns the last point visited, and whether it is good enough.
 
@@ -73,16 +74,16 @@ def search_along(
         change = new.gradient - start.gradient
         learn(new, taken, change, dot(taken, change))
         end = slope + dot(step, change)
-        if is_enough(new) or end <= -overshoot * slope:
+        if (is_enough(new) or end <= -overshoot * slope) and not is_too_high(new):
             return new, True
         if is_same_point(start.v, new.v, machine_eps(start.v)):
             break
         fraction = _FRACTION_WITHOUT_SLOPE
-        if math.isfinite(end):
+        if 0.0 < end < math.inf:
             if end > last_end:
                 break
             last_end = end
-            fraction = max(slope / (slope - end) if slope < end else 1.0, least_fraction)
+            fraction = max(slope / (slope - end), least_fraction)
         t *= fraction
         least_fraction *= _LEAST_SHORTENING
     return new, False

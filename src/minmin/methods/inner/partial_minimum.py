@@ -37,6 +37,8 @@ class YMemory(NamedTuple):
         ∇ᵧf where the part was left; None before the first step.
     solver : Any
         The solver's memory.
+    origin : YMemory or None
+        The memory before the last x was tried, without an origin of its own; None if nobody asked for it.
     min_curvature_seen, max_curvature_seen : float
         The least and largest positive curvature seen.
     negative_curvature : float
@@ -60,6 +62,7 @@ class YMemory(NamedTuple):
     y: Array
     gradient: Array | None
     solver: Any
+    origin: YMemory | None = None
     min_curvature_seen: float = math.inf
     max_curvature_seen: float = 0.0
     negative_curvature: float = 0.0
@@ -171,9 +174,11 @@ class LowerY(YTask):
     constants : Constants or None
     stateless : bool
         Whether y and the solver's memory start again from zero at every x.
-    domain_check : {"none", "gradients", "values"}
+    watches : {"nothing", "gradients", "values"}
         How to notice that a point is outside of f's domain: not at all, by ∇ₓf and ∇ᵧf that are not finite, or also by
-        f, which is then computed at the end.
+        f, which is then computed at the end. With "nothing", nor does the memory say how y moved.
+    retries : bool
+        Whether the last x was rejected, so that y starts from where it was before that.
     """
 
     name: ClassVar[str] = "lower-y"
@@ -182,7 +187,8 @@ class LowerY(YTask):
     allowed: float | None
     constants: Constants | None
     stateless: bool
-    domain_check: str = "none"
+    watches: str = "nothing"
+    retries: bool = False
 
     def begin(self, y: Array) -> YMemory:
         return YMemory(y, None, INNER_SOLVERS[self.inner].init(y))
@@ -190,36 +196,42 @@ class LowerY(YTask):
     def run(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
         if self.stateless:
             memory = self.begin(0.0 * memory.y)
-        new, evaluation = self._lower(part, memory)
-        if self.domain_check == "values" and not new.outside and not math.isfinite(evaluation.value):
-            new, evaluation = self._lower(part, memory._replace(careful=True))
-        if self.domain_check != "none" and not new.outside and not math.isfinite(evaluation.grad_x_norm):
-            new = memory._replace(careful=new.careful, outside=True)
-        return new, evaluation
+        if self.watches == "nothing":
+            return self._lower(part, memory, memory)
+        before = memory.origin if self.retries and memory.origin is not None else memory
+        before = before._replace(origin=None, outside=False, careful=memory.careful)
+        new, evaluation = self._lower(part, before, memory)
+        if self.watches == "values" and not new.outside and not math.isfinite(evaluation.value):
+            before = before._replace(careful=True)
+            new, evaluation = self._lower(part, before, memory)
+        if new.outside or not math.isfinite(evaluation.grad_x_norm):
+            new = before._replace(outside=True)
+        return new._replace(origin=before), evaluation
 
-    def _lower(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
+    def _lower(self, part: Slice, before: YMemory, visited: YMemory) -> tuple[YMemory, Evaluation]:
+        """Lower f from a memory; ``visited`` is that of the point visited last, to compare with."""
         solver = INNER_SOLVERS[self.inner]
-        objective = PartialMinimum(part, memory, self.allowed, self.constants, proves_gain=solver.needs_constants)
-        point, solver_memory = solver.solve(objective, memory.solver)
+        objective = PartialMinimum(part, before, self.allowed, self.constants, proves_gain=solver.needs_constants)
+        point, solver_memory = solver.solve(objective, before.solver)
         if not math.isfinite(point.residual):
-            return memory._replace(outside=True), point.evaluation
-        gradient, move = point.evaluation.grad_y, point.v - memory.y
-        known = memory.gradient is not None
+            return before._replace(outside=True), point.evaluation
+        new = before._replace(
+            y=point.v,
+            solver=solver_memory,
+            min_curvature_seen=objective.min_curvature_seen,
+            max_curvature_seen=objective.max_curvature_seen,
+            negative_curvature=min(objective.negative_curvature, visited.negative_curvature),
+            largest_gradient=objective.largest_gradient,
+            longest_step=objective.longest_step,
+            gain=max(objective.gain, 0.0),
+        )
+        if self.watches == "nothing":
+            return new, point.evaluation
+        gradient, move = point.evaluation.grad_y, point.v - visited.y
+        slopes = -math.inf, math.inf
+        if visited.gradient is not None:
+            slopes = dot(visited.gradient, move), dot(gradient, move)
         return (
-            YMemory(
-                y=point.v,
-                gradient=gradient,
-                solver=solver_memory,
-                min_curvature_seen=objective.min_curvature_seen,
-                max_curvature_seen=objective.max_curvature_seen,
-                negative_curvature=objective.negative_curvature,
-                largest_gradient=objective.largest_gradient,
-                longest_step=objective.longest_step,
-                gain=max(objective.gain, 0.0),
-                distance=norm(move),
-                slope_before=dot(memory.gradient, move) if known else -math.inf,
-                slope_after=dot(gradient, move) if known else math.inf,
-                careful=memory.careful,
-            ),
+            new._replace(gradient=gradient, distance=norm(move), slope_before=slopes[0], slope_after=slopes[1]),
             point.evaluation,
         )
