@@ -58,7 +58,7 @@ GOLDEN = {
         b"\x00\x00\x00\x00\x00\x00\x00\x00",
     ),
     "description": (
-        Description("a1", 0, "b", ["loss"], 2, 5, 1.5, "float64", True, False, KNOWN),
+        Description("a1", 0, "b", ["loss"], 2, 5, 1.5, "float64", True, False, True, KNOWN),
         b"minmin message 3\n\xec\x138 A\x01\x00\x00"
         b'{"arrays":[],"kind":"description","numbers":[["round",null,"q"],["d_x",null,"q"],["d_y",'
         b'null,"q"],["weight",null,"d"]],"texts":{"constants":{"L_x":4.0,"L_y":9.0,"blocks":["x","'

@@ -136,9 +136,9 @@ def test_every_damage_is_told(tmp_path):
     [
         (b"minmin client state 1\n" + b"0" * 32, "older format, from an earlier minmin, and cannot be resumed"),
         (seal("minmin client state", 99, b"")[:-1], "truncated or damaged"),
-        (seal("minmin client state", 99, b"x"), "has format 99, from a newer minmin; this one reads 2"),
+        (seal("minmin client state", 99, b"x"), "has format 99, from a newer minmin; this one reads 3"),
         (seal("minmin checkpoint", 2, b"x"), "is not a minmin client state"),
-        (seal("minmin client state", 2, encode(Nested(1), {})), "of a task whose module is not imported"),
+        (seal("minmin client state", 3, encode(Nested(1), {})), "of a task whose module is not imported"),
     ],
 )
 def test_files_of_other_formats_are_refused_and_left(head, words, tmp_path):

@@ -100,7 +100,17 @@ class Federation(Problem):
     def measure_gradients(self, x: Vector, y: Vector, cache: tuple[Array, ...] = ()) -> float:
         """One more round, in which no client moves its y_i; see :meth:`_RemoteEvaluation.gradient_size`."""
         self.tally.add("grad_x")
-        return _RemoteEvaluation(x, self, self.session.evaluate(x, gradient=True, counts=True)).gradient_size
+        replies = self.session.evaluate(x, gradient=True, counts=True)
+        self.count_work(replies)
+        return _RemoteEvaluation(x, self, replies).gradient_size
+
+    def count_work(self, replies: Sequence[Reply]) -> None:
+        """Count what the clients have computed, except for what a round counts as one."""
+        for reply in replies:
+            for kind, count in reply.calls.items():
+                if kind not in ("grad_x", "value"):
+                    for _ in range(count):
+                        self.tally.add(kind)
 
 
 def _check_descriptions(descriptions: Sequence[Description]) -> None:
@@ -159,11 +169,7 @@ class RemoteSlice(Slice):
         first_memory = task.begin(self._federation.prototype)
         memory = frozenset(public_part(first_memory))
         replies = self._federation.session.run_task(self.x, task, memory, value=self._federation.values)
-        for reply in replies:
-            for kind, count in reply.calls.items():
-                if kind not in ("grad_x", "value"):
-                    for _ in range(count):
-                        tally.add(kind)
+        self._federation.count_work(replies)
         return tuple(first_memory._replace(**reply.memory) for reply in replies), replies
 
 

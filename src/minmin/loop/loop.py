@@ -64,6 +64,8 @@ class Snapshot(NamedTuple):
     rows : tuple of tuples
         The history.
     seconds : float
+    gradient_size : float
+        What :attr:`Candidate.gradient_size` of the newest candidate is at that point itself; NaN if nobody measured it.
     """
 
     state: Any
@@ -77,6 +79,7 @@ class Snapshot(NamedTuple):
     recorded_step: int
     rows: tuple[tuple[Any, ...], ...]
     seconds: float
+    gradient_size: float
 
 
 SNAPSHOT_TYPES = (Snapshot, Numbered, Progressing, Candidate, Bound)
@@ -214,6 +217,8 @@ class Loop:
             )
         self._snapshot = snapshot
         self._candidate, self._steps = snapshot.state.candidate, snapshot.steps
+        if not math.isnan(snapshot.gradient_size):
+            self._note_gradient_size(snapshot.gradient_size)
         self._best, self._lowest = snapshot.best, snapshot.lowest
         self._rules.progress, self._rules.first_value = snapshot.progress, then
         self._tally.counts = dict(snapshot.counts)
@@ -236,6 +241,7 @@ class Loop:
             recorded_step=-1 if recorder.last is None else recorder.last.step,
             rows=recorder.history.rows(),
             seconds=self._clock.elapsed(),
+            gradient_size=math.nan if self._candidate.measured_before else self._candidate.gradient_size,
         )
         with self._clock.pause():
             self._file.write_when_due(self._snapshot)
@@ -271,10 +277,15 @@ class Loop:
     def _check_gradients(self) -> End | None:
         """Whether both gradients are within gtol; computed at the candidate itself if its method has not."""
         candidate = self._candidate
-        size = candidate.gradient_size
-        if candidate.measured_before and self._rules.check_gradients(candidate, size) is not None:
-            size = self._problem.measure_gradients(candidate.x, candidate.y, candidate.cache)
-        return self._rules.check_gradients(candidate, size)
+        end = self._rules.check_gradients(candidate)
+        if end is None or not candidate.measured_before:
+            return end
+        self._note_gradient_size(self._problem.measure_gradients(candidate.x, candidate.y, candidate.cache))
+        return self._rules.check_gradients(self._candidate)
+
+    def _note_gradient_size(self, size: float) -> None:
+        """Keep the size of the gradients at the newest candidate itself."""
+        self._candidate = self._candidate._replace(gradient_size=size, measured_before=False)
 
     def _find_refutation(self) -> End | None:
         """The end of a run whose estimated bound an earlier value of f refutes."""

@@ -153,9 +153,9 @@ class StoppingRules:
             told = f"f(x, y) - f* <= {bound.value:.3g} is within {limit}"
         return End("converged", told)
 
-    def check_gradients(self, candidate: Candidate, size: float) -> End | None:
-        """Whether both gradients are within gtol; ``size`` is their largest entry."""
-        gtol = self.criteria.gtol
+    def check_gradients(self, candidate: Candidate) -> End | None:
+        """Whether both gradients are within gtol."""
+        gtol, size = self.criteria.gtol, candidate.gradient_size
         if gtol is None or not size <= gtol:
             return None
         told = f"the largest entry of both gradients, {size:.3g}, is within gtol = {gtol:g}"

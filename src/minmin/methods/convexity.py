@@ -43,7 +43,8 @@ def find_negative_curvature(
     after = dot(new.gradient, step) + sum(w * part.slope_after for w, part in zip(weights, y, strict=True))
     size = largest[0] * in_x + largest[1] * in_y
     found = after - before if is_clearly_negative(after - before, size, eps) else 0.0
-    change, rounding = new.value - old.value, VALUE_PRECISION * (abs(new.value) + abs(old.value) + value_size)
+    change = new.value - old.value
+    rounding = VALUE_PRECISION * (abs(new.value) + abs(old.value)) + math.sqrt(eps) * value_size
     for half in (change - before, after - change):
         if is_clearly_negative(half + rounding, size, eps):
             found = min(found, 2.0 * half)
