@@ -76,8 +76,11 @@ def test_a_run_with_a_wrong_gradient_names_the_remedy(kind, wrong, constants, va
         assert REMEDY in message_of(problem, "acdm")
 
 
-@pytest.mark.parametrize("wrong", WRONG_TERMS)
-@pytest.mark.parametrize("kind", PROBLEMS)
+VISIBLE = [(kind, wrong) for kind in PROBLEMS for wrong in WRONG_TERMS]
+VISIBLE.remove(("poisson", "∇ᵧ without the coupling"))  # y then stays where it is, and f(·, y) is minimised correctly
+
+
+@pytest.mark.parametrize(("kind", "wrong"), VISIBLE)
 def test_a_run_that_ends_where_f_is_not_lowest_has_not_converged(kind, wrong):
     f = PROBLEMS[kind]
     r = minmin.minimize(replace(f, WRONG_TERMS[wrong](f), value=True, constants=False))

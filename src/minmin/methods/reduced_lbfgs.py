@@ -340,7 +340,7 @@ class ReducedLbfgs(Method):
         self, problem: Problem, state: ReducedState, direction: Vector, allowed: float
     ) -> tuple[ReducedState, Evaluation, bool]:
         """The state after a step along the direction, the evaluation there, and whether the step is good enough."""
-        start, first = XPoint(state.x, state.gradient), state.candidate
+        start, lowest = XPoint(state.x, state.gradient), state.watch.lowest_value
         is_inside, trials = True, 0
 
         def at(x: Vector) -> XPoint:
@@ -367,10 +367,10 @@ class ReducedLbfgs(Method):
             return norm(new.gradient) == 0.0
 
         def is_too_high(new: XPoint) -> bool:
-            if first.value is None or not is_inside:
+            if math.isinf(lowest) or not is_inside:
                 return False
             assert new.evaluation is not None
-            return _rises(first.value, new.evaluation.value)
+            return _rises(lowest, new.evaluation.value)
 
         point, found = search_along(
             start, direction, at, learn, overshoot=_OVERSHOOT, is_enough=is_enough, is_too_high=is_too_high
