@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.federated import Client, run
+from minmin.federated import Client, ClipAndNoise, run
 
 ROUNDING = "rounding errors"
 CENTRES = np.random.default_rng(0).standard_normal((30, 6))
@@ -282,3 +282,106 @@ def test_a_federation_names_functions_without_a_minimum_or_that_are_not_convex()
     r = run([Client(wells), Client(wells)], x0=np.full(3, 0.1))
     assert not r.success
     assert "f is not convex" in r.message
+
+
+def test_rounding_in_y_at_the_start_is_not_taken_for_negative_curvature():
+    """∇ᵧ is zero at the start up to rounding, since the linear term acts on x alone."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        d_x, d_y, kappa = int(rng.integers(2, 12)), int(rng.integers(2, 12)), 10 ** rng.uniform(0.5, 3)
+        d = d_x + d_y
+        H = (kappa - 1) / 4 * (2 * np.eye(d) - np.eye(d, k=1) - np.eye(d, k=-1)) + np.eye(d)
+        best = np.linalg.solve(H, np.eye(d)[0] * kappa / 4)
+        r = minimize(
+            lambda z, H=H, best=best: 0.5 * (z - best) @ H @ (z - best),
+            lambda z, H=H, best=best: H @ (z - best),
+            np.zeros(d_x),
+            np.zeros(d_y),
+        )
+        assert r.success, r.message
+
+
+def _row_and_column_effects(seed):
+    """A Poisson model Σ exp(x_i + y_j) - n_ij (x_i + y_j) with a small ridge: x and y can share a constant."""
+    rng = np.random.default_rng(seed)
+    a, b = (int(size) for size in rng.integers(2, 8, 2))
+    n = rng.poisson(np.exp(1 + rng.standard_normal((a, 1)) + rng.standard_normal((1, b))))
+
+    def margins(z):
+        return z[:a, None] + z[None, a:]
+
+    def gradient(z):
+        residual = np.exp(margins(z)) - n
+        return np.concatenate([residual.sum(axis=1), residual.sum(axis=0)]) + 0.01 * z
+
+    return lambda z: (np.exp(margins(z)) - n * margins(z)).sum() + 0.005 * z @ z, gradient, np.zeros(a), np.zeros(b)
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+@pytest.mark.parametrize("seed", range(8))
+def test_gradients_that_explode_do_not_lead_astray(seed):
+    r = minimize(*_row_and_column_effects(seed))
+    assert r.success, r.message
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_units_do_not_matter(unit):
+    value, gradient, x0, y0 = _row_and_column_effects(3)
+    plain = minimize(value, gradient, x0, y0)
+    r = minimize(lambda z: value(z / unit), lambda z: gradient(z / unit) / unit, x0, y0)
+    assert r.success, r.message
+    assert abs(r.fun - plain.fun) <= 1e-5
+
+
+def test_a_start_with_a_huge_gradient_is_not_taken_for_rounding():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, 5))
+    r = minimize(
+        lambda z: ((A @ z - 1) ** 4).sum() + z @ z,
+        lambda z: 4 * A.T @ (A @ z - 1) ** 3 + 2 * z,
+        1e4 * rng.standard_normal(3),
+        1e4 * rng.standard_normal(2),
+    )
+    assert r.success, r.message
+
+
+def test_least_squares_with_large_terms_that_cancel_is_convex():
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((30, 6))
+    target = A @ (1e4 * rng.standard_normal(6))
+    G, c, constant = A.T @ A, A.T @ target, 0.5 * target @ target
+    r = minimize(lambda z: 0.5 * z @ G @ z - c @ z + constant, lambda z: G @ z - c, np.zeros(4), np.zeros(2))
+    assert "not convex" not in r.message
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("seed", range(10))
+def test_a_step_back_into_the_domain_starts_from_the_y_that_was_inside(seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((15, 6)), 0.1 + np.abs(rng.standard_normal(15))
+    r = minimize(
+        lambda z: -np.log(b - A @ z).sum() + 0.05 * z @ z,
+        lambda z: A.T @ (1 / (b - A @ z)) + 0.1 * z,
+        np.zeros(3),
+        np.zeros(3),
+    )
+    assert r.success, r.message
+
+
+def test_noise_of_clients_is_not_taken_for_negative_curvature():
+    clients = [
+        Client(_term(slope), clip_and_noise=ClipAndNoise(noise=1e-3, seed=number))
+        for number, slope in enumerate((1.0, 2.0))
+    ]
+    assert "not convex" not in run(clients, x0=np.ones(3), rounds=30).message
+
+
+def test_the_right_block_and_term_are_named_where_a_gradient_is_nan():
+    f = minmin.problems.Function(None, lambda x, y: x, lambda x, y: np.full(2, np.nan), d_x=3, d_y=2)
+    for outer in ("x", "y"):
+        with pytest.raises(minmin.NonFiniteError, match=r"grad_y\(x, y\) returned nan at index 0"):
+            minmin.minimize(f, method="reduced-lbfgs", outer=outer)
+    good = minmin.problems.Function(None, lambda x, y: x, lambda x, y: y, d_x=3, d_y=2)
+    with pytest.raises(minmin.NonFiniteError, match=r"grad_y\(x, y\) returned nan at index 0 of term 1"):
+        minmin.minimize(minmin.Sum([good, f]))
