@@ -34,6 +34,11 @@ def array_eps(array: Array) -> float:
     return eps
 
 
+def library_name(array: Array) -> str:
+    """The name of an array's library, such as "numpy"."""
+    return array_namespace(array).__name__.removeprefix("array_api_compat.")
+
+
 def dtype_name(array: Array) -> str:
     """The name of the dtype, the same for every library: "float64", ..."""
     dtype = array.dtype

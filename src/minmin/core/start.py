@@ -8,7 +8,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from minmin.core.arrays import Array, as_real, dtype_name, require_finite, same_kind, zeros
+from minmin.core.arrays import Array, as_real, dtype_name, library_name, require_finite, same_kind, zeros
 from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
 from minmin.core.vectors import Parts, Vector, first_array, parts_of
@@ -28,8 +28,8 @@ def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector
     for part in parts_of(y):
         if not same_kind(x, part):
             raise InputError(
-                f"x0 is {dtype_name(x)} of {array_namespace(x).__name__} and y0 is {dtype_name(part)} of "
-                f"{array_namespace(part).__name__}; give both in one dtype and library"
+                f"x0 is {dtype_name(x)} of {library_name(x)} and y0 is {dtype_name(part)} of {library_name(part)}; "
+                "give both in one dtype and library"
             )
     return problem.project_start(x, y)
 

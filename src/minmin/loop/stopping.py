@@ -38,7 +38,7 @@ class StoppingCriteria:
 
     def __post_init__(self) -> None:
         if not 0.0 <= as_number(self.tol, "tol") < math.inf:
-            raise InputError(f"tol = {show(self.tol)} must be a number >= 0 (0 switches the certified stop off)")
+            raise InputError(f"tol = {show(self.tol)} must be a number >= 0 (0 switches this stop off)")
         if not 0.0 <= as_number(self.rtol, "rtol") < math.inf:
             raise InputError(f"rtol = {show(self.rtol)} must be a number >= 0 (0 switches it off)")
         if self.gtol is not None and not 0.0 <= as_number(self.gtol, "gtol") < math.inf:

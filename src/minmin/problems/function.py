@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from minmin.core.arrays import Array, array_eps, as_real, dtype_name
+from minmin.core.arrays import Array, array_eps, as_real, dtype_name, library_name
 from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type, require_size
 from minmin.core.rounding import RoundingScale
@@ -113,6 +113,8 @@ class _FunctionEvaluation(Evaluation):
         except Exception as error:
             numpy_alone = type(self.x) is np.ndarray and "numpy.ndarray" in str(error)
             advice = f"; {_ANOTHER_LIBRARY}" if numpy_alone else ""
+            if isinstance(error, ArithmeticError) or "domain" in str(error):
+                advice = "; outside of f's domain, return inf or NaN"
             raise UserCodeError(f"{name}(x, y) raised {type(error).__name__}: {error}{advice}") from error
 
     def _check(self, returned: Any, prototype: Array, name: str) -> Array:
@@ -134,9 +136,7 @@ class _FunctionEvaluation(Evaluation):
 
     def _explain_library(self, name: str, returned: Array) -> str:
         """How to mend a gradient that is of another library than the start."""
-        theirs, ours = (
-            array_namespace(array).__name__.removeprefix("array_api_compat.") for array in (returned, self.x)
-        )
+        theirs, ours = library_name(returned), library_name(self.x)
         x0, y0 = (
             f"{theirs}.zeros({size}, dtype={theirs}.{dtype_name(returned)})"
             for size in (self._problem.d_x, self._problem.d_y)
