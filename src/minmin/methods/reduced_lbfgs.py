@@ -9,13 +9,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import to_like
-from minmin.core.constants import Constants
 from minmin.core.orientation import Outer
 from minmin.core.problem import Evaluation, Problem, explain_nonfinite
 from minmin.core.rounding import VALUE_PRECISION, is_same_point
 from minmin.core.vectors import Vector, dot, norm, parts_of
 from minmin.errors import InputError, NonFiniteError, as_number
-from minmin.methods.bam import Bam, BamState
+from minmin.methods.bam import Bam
 from minmin.methods.base import (
     DEFAULT_PATIENCE,
     Candidate,
@@ -26,14 +25,16 @@ from minmin.methods.base import (
     require_y_hessian,
 )
 from minmin.methods.convexity import Visit
-from minmin.methods.gap_estimate import GapEstimate, half_square_over, least_curvature_in_x
+from minmin.methods.gap_estimate import GapEstimate
+from minmin.methods.guard import can_guard, is_behind
 from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, first_step
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
-from minmin.methods.secants import SecantPoint, check_constants
+from minmin.methods.reduced_state import ReducedState
+from minmin.methods.secants import check_constants
 from minmin.methods.theory import block_parameters, theory_patience
 from minmin.methods.watch import Watch
-from minmin.numerics.lbfgs import Pairs, inverse_times, largest_curvature, remember
+from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along
 
 _FIRST_RATIO, _FIRST_RATIO_IF_COSTLY = 0.05, 0.001
@@ -75,63 +76,6 @@ class XPoint(NamedTuple):
     v: Vector
     gradient: Vector
     evaluation: Evaluation | None = None
-
-
-class ReducedState(NamedTuple):
-    """The state between two steps.
-
-    Attributes
-    ----------
-    x : vector
-    gradient : vector or None
-        ∇F(x); None before the first step.
-    y : tuple of YMemory
-        One per part of y.
-    gain : float
-        The estimated decrease of f that is still possible in y.
-    pairs : Pairs
-        The curvature pairs of F.
-    min_curvature_seen : float
-        The least curvature of F seen.
-    inner_tolerance_ratio : float
-        The fraction of the expected gain in x that may be left to gain in y.
-    stuck : int
-        Steps in a row that did not move x.
-    calls : int
-        The number of calls of ∇ₓf, to compare with BAM's guarantee.
-    first_bound : float
-        The first finite bound.
-    candidate : Candidate
-    best : Candidate
-        The candidate with the lowest bound.
-    estimate : GapEstimate
-        Of f - f*, where no bound is proved.
-    watch : Watch
-        What the run has seen of f, if the constants are unknown.
-    flat_length : float
-        The length of the last step if it showed no curvature, else zero.
-    secant_point : SecantPoint or None
-    guard : BamState or None
-        The state of BAM, once it has taken over.
-    """
-
-    x: Vector
-    gradient: Vector | None
-    y: tuple[YMemory, ...]
-    gain: float
-    pairs: Pairs
-    min_curvature_seen: float
-    inner_tolerance_ratio: float
-    stuck: int
-    calls: int
-    first_bound: float
-    candidate: Candidate
-    best: Candidate
-    estimate: GapEstimate
-    watch: Watch
-    flat_length: float
-    secant_point: SecantPoint | None
-    guard: BamState | None
 
 
 @dataclass(frozen=True)
@@ -285,7 +229,7 @@ class ReducedLbfgs(Method):
 
     def patience(self, problem: Problem) -> int:
         constants = problem.constants
-        if constants is None or not _can_guard(constants):
+        if constants is None or not can_guard(constants):
             return DEFAULT_PATIENCE
         rate = block_parameters(constants).alpha
         return _PATIENCE_FACTOR * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
@@ -332,7 +276,7 @@ class ReducedLbfgs(Method):
         if _is_watched(problem):
             value = evaluation.value if problem.has_value else math.nan
             weights = problem.part_weights or (1.0,)
-            watch = state.watch.visit(evaluation, value, y, weights, _largest_curvatures(state))
+            watch = state.watch.visit(evaluation, value, y, weights, state.largest_curvatures())
             state = state._replace(watch=watch)
         return state, evaluation, True
 
@@ -391,13 +335,13 @@ class ReducedLbfgs(Method):
         state = state._replace(secant_point=check_constants(problem, evaluation, state.secant_point))
         constants, bound = problem.constants, problem.bound(evaluation)
         if constants is None or math.isinf(bound.value):
-            curvatures = _largest_curvatures(state)
+            curvatures = state.largest_curvatures()
             value = evaluation.value if problem.has_value and constants is None else math.nan
             state = state._replace(watch=state.watch.judge(evaluation, value, curvatures))
         if constants is None:
             exhausted = exhausted or state.watch.is_at_rounding_level
         if math.isinf(bound.value):
-            state = state._replace(estimate=state.estimate.add(_estimate_gap(state, evaluation)))
+            state = state._replace(estimate=state.estimate.add(state.estimate_gap(evaluation)))
             if exhausted or state.watch.has_seen_the_gradient_fall(evaluation):
                 bound = state.estimate.to_bound(exhausted)
         candidate = Candidate(state.x, evaluation.y, bound, exhausted, gradient_size=evaluation.gradient_size)
@@ -410,24 +354,11 @@ class ReducedLbfgs(Method):
         best = candidate if bound.value <= state.best.bound.value else state.best
         first_bound = bound.value if math.isinf(state.first_bound) else state.first_bound
         state = state._replace(best=best, first_bound=first_bound, candidate=candidate)
-        if constants is None or not _is_behind(constants, state):
+        if constants is None or not is_behind(constants, state.calls, first_bound, best.bound.value):
             return state
         note = f"BAM took over after {state.calls} calls of the outer gradient, as progress was too slow"
         guard = Bam().init(problem, best.x, evaluation.y)  # federated clients keep only the newest y
         return state._replace(guard=guard, candidate=best._replace(note=note))
-
-
-def _estimate_gap(state: ReducedState, evaluation: Evaluation) -> float:
-    """|∇f|²/2m in both blocks, with the least curvatures m that the run has seen."""
-    in_x = least_curvature_in_x(state.min_curvature_seen, state.pairs)
-    in_y = min(part.min_curvature_seen for part in state.y)
-    gain = state.gain if math.isfinite(state.gain) else 0.0
-    return half_square_over(evaluation.grad_x_norm, in_x) + max(half_square_over(evaluation.grad_y_norm, in_y), gain)
-
-
-def _largest_curvatures(state: ReducedState) -> tuple[float, float]:
-    """The largest curvatures that were seen in x and in y."""
-    return largest_curvature(state.pairs), max(part.max_curvature_seen for part in state.y)
 
 
 def _is_watched(problem: Problem) -> bool:
@@ -442,22 +373,3 @@ def _rises(old: float, new: float) -> bool:
 
 def _most_restarts(problem: Problem) -> int:
     return _MOST_RESTARTS_WITHOUT_CONSTANTS if problem.constants is None else _MOST_RESTARTS
-
-
-def _can_guard(constants: Constants) -> bool:
-    """Whether BAM can take over."""
-    finite = math.isfinite(constants.L_x) and math.isfinite(constants.L_y)
-    return finite and constants.mu_x > 0.0 and constants.mu_y > 0.0
-
-
-def _is_behind(constants: Constants, state: ReducedState) -> bool:
-    """Whether BAM would certainly have reached the best bound with half the calls.
-
-    By Theorem 2.2, k calls of ∇ₓf lower f - f* to 3(1 + α)⁻ᵏ of what it was, and the bound is at most κ times that.
-    """
-    best = state.best.bound.value
-    if not _can_guard(constants) or not math.isfinite(state.first_bound) or best <= 0.0:
-        return False
-    kappa = max(constants.kappa_x, constants.kappa_y)
-    needed = math.log(3.0 * kappa * state.first_bound / best)
-    return state.calls > 2.0 * needed / math.log1p(block_parameters(constants).alpha)

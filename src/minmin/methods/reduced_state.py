@@ -1,0 +1,85 @@
+"""The state of reduced-lbfgs between two steps."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from minmin.core.problem import Evaluation
+from minmin.core.vectors import Vector
+from minmin.methods.bam import BamState
+from minmin.methods.base import Candidate
+from minmin.methods.gap_estimate import GapEstimate, half_square_over, least_curvature_in_x
+from minmin.methods.inner.partial_minimum import YMemory
+from minmin.methods.secants import SecantPoint
+from minmin.methods.watch import Watch
+from minmin.numerics.lbfgs import Pairs, largest_curvature
+
+
+class ReducedState(NamedTuple):
+    """The state between two steps.
+
+    Attributes
+    ----------
+    x : vector
+    gradient : vector or None
+        ∇F(x); None before the first step.
+    y : tuple of YMemory
+        One per part of y.
+    gain : float
+        The estimated decrease of f that is still possible in y.
+    pairs : Pairs
+        The curvature pairs of F.
+    min_curvature_seen : float
+        The least curvature of F seen.
+    inner_tolerance_ratio : float
+        The fraction of the expected gain in x that may be left to gain in y.
+    stuck : int
+        Steps in a row that did not move x.
+    calls : int
+        The number of calls of ∇ₓf, to compare with BAM's guarantee.
+    first_bound : float
+        The first finite bound.
+    candidate : Candidate
+    best : Candidate
+        The candidate with the lowest bound.
+    estimate : GapEstimate
+        Of f - f*, where no bound is proved.
+    watch : Watch
+        What the run has seen of f, if the constants are unknown.
+    flat_length : float
+        The length of the last step if it showed no curvature, else zero.
+    secant_point : SecantPoint or None
+    guard : BamState or None
+        The state of BAM, once it has taken over.
+    """
+
+    x: Vector
+    gradient: Vector | None
+    y: tuple[YMemory, ...]
+    gain: float
+    pairs: Pairs
+    min_curvature_seen: float
+    inner_tolerance_ratio: float
+    stuck: int
+    calls: int
+    first_bound: float
+    candidate: Candidate
+    best: Candidate
+    estimate: GapEstimate
+    watch: Watch
+    flat_length: float
+    secant_point: SecantPoint | None
+    guard: BamState | None
+
+    def largest_curvatures(self) -> tuple[float, float]:
+        """The largest curvatures that were seen in x and in y."""
+        return largest_curvature(self.pairs), max(part.max_curvature_seen for part in self.y)
+
+    def estimate_gap(self, evaluation: Evaluation) -> float:
+        """|∇f|²/2m in both blocks, with the least curvatures m that the run has seen."""
+        in_x = least_curvature_in_x(self.min_curvature_seen, self.pairs)
+        in_y = min(part.min_curvature_seen for part in self.y)
+        gain = self.gain if math.isfinite(self.gain) else 0.0
+        of_y = max(half_square_over(evaluation.grad_y_norm, in_y), gain)
+        return half_square_over(evaluation.grad_x_norm, in_x) + of_y
