@@ -45,3 +45,10 @@ class Bound(NamedTuple):
 
 
 UNKNOWN = Bound(math.inf)
+
+
+def half_square_over(norm: float, curvature: float) -> float:
+    """norm²/2m for the curvature m; zero if the norm is, and infinite if no curvature is known."""
+    if norm == 0.0:
+        return 0.0
+    return norm * norm / (2.0 * curvature) if 0.0 < curvature < math.inf else math.inf

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
-from minmin.core.bound import UNKNOWN, Bound
+from minmin.core.bound import UNKNOWN, Bound, half_square_over
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.errors import InputError, as_number
 
@@ -106,24 +106,16 @@ class Constants:
 
     def _gap(self, in_x: float, in_y: float, eps: float) -> float:
         """The bound for these norms. Each mu is lowered by eps·L, by which rounding of the data changes curvature."""
-        return _half_square_over(in_x, self.mu_x, rounding_error(eps, self.L_x)) + _half_square_over(
-            in_y, self.mu_y, rounding_error(eps, self.L_y)
-        )
+        mu_x, mu_y = (_lower_mu(mu, rounding_error(eps, L)) for mu, L in ((self.mu_x, self.L_x), (self.mu_y, self.L_y)))
+        return half_square_over(in_x, mu_x) + half_square_over(in_y, mu_y)
 
     def gradient_noise(self, rounding: RoundingScale, x_norm: float) -> tuple[float, float]:
-        """The expected size of rounding errors in ∇ₓf and ∇ᵧf; zero if L_x or L_y is infinite.
-
-        H ⪯ diag(L_x, L_y) bounds the terms that are summed in ∇ₓf by √L_x (√L_x |x| + √L_y |y|); terms that do not
-        depend on x and y add √L_x times ``rounding.fixed_terms``.
-        """
+        """The expected size of rounding errors in ∇ₓf and ∇ᵧf; zero if L_x or L_y is infinite."""
         if math.isinf(self.L_x) or math.isinf(self.L_y):
             return 0.0, 0.0
-        root_x, root_y = math.sqrt(self.L_x), math.sqrt(self.L_y)
-        error = rounding_error(rounding.eps, root_x * x_norm + root_y * rounding.y_norm + rounding.fixed_terms)
-        return root_x * error, root_y * error
+        in_x, in_y = rounding.term_sizes(self.L_x, self.L_y, x_norm)
+        return rounding_error(rounding.eps, in_x), rounding_error(rounding.eps, in_y)
 
 
-def _half_square_over(norm: float, mu: float, rounding: float) -> float:
-    if norm == 0.0:
-        return 0.0
-    return norm * norm / (2.0 * max(mu - rounding, _LEAST_MU_FRACTION * mu)) if mu > 0 else math.inf
+def _lower_mu(mu: float, rounding: float) -> float:
+    return max(mu - rounding, _LEAST_MU_FRACTION * mu)

@@ -54,3 +54,13 @@ class RoundingScale(NamedTuple):
     eps: float
     y_norm: float
     fixed_terms: float = 0.0
+
+    def term_sizes(self, L_x: float, L_y: float, x_norm: float) -> tuple[float, float]:
+        """The size of the terms that are summed in ∇ₓf and ∇ᵧf, if H ⪯ diag(L_x, L_y).
+
+        That bounds those in ∇ₓf by √L_x (√L_x |x| + √L_y |y|); terms that do not depend on x and y add √L_x times
+        ``fixed_terms``.
+        """
+        root_x, root_y = math.sqrt(L_x), math.sqrt(L_y)
+        size = root_x * x_norm + root_y * self.y_norm + self.fixed_terms
+        return root_x * size, root_y * size

@@ -45,10 +45,3 @@ class GapEstimate(NamedTuple):
 def least_curvature_in_x(of_secants: float, pairs: Pairs) -> float:
     """The least curvature that the pairs show, also between their steps."""
     return min(max(least_curvature(pairs), of_secants / _MOST_BELOW_SECANTS), of_secants)
-
-
-def half_square_over(norm: float, curvature: float) -> float:
-    """norm²/2m for the curvature m; zero if the norm is, and infinite if no curvature is known."""
-    if norm == 0.0:
-        return 0.0
-    return square(norm) / (2.0 * curvature) if 0.0 < curvature < math.inf else math.inf

@@ -27,7 +27,7 @@ from minmin.methods.base import (
 from minmin.methods.convexity import Visit
 from minmin.methods.gap_estimate import GapEstimate
 from minmin.methods.guard import can_guard, is_behind
-from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, first_step
+from minmin.methods.inner.objective import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.reduced_state import ReducedState
@@ -55,9 +55,6 @@ _TIGHTEN, _TIGHTEN_WHEN_STUCK = 0.5, 0.1
 _OVERSHOOT = 0.3
 """See :func:`minmin.numerics.step_search.search_step`. The paper's quadratics take 790 calls of ∇ₓ with 0.1, 695 with
 0.3 and 674 with 0.9; a9a with penalties of 1e-5 takes 378, 367 and 352. 0.3 is the value in reduced-newton, too."""
-_MOST_GROWTH = 1e3
-"""A step is at most this many times as long as the one before: after nearly flat f it would be far too long. 24 hard
-cases of the tests take 546 steps in total with 10, and 432 to 434 with 10³ to 10³⁰."""
 _PROBE_STEPS = 3
 """How many steps a run takes from a point next to its start, if both gradients at its start are zero. On the saddle
 points of tests/solve/test_odd_functions.py one is enough; three leave room for others, at three calls of ∇ₓ."""
@@ -236,16 +233,13 @@ class ReducedLbfgs(Method):
 
     def _find_direction(self, problem: Problem, state: ReducedState) -> Vector:
         direction = self._find_curved_direction(problem, state)
-        least = GROWTH_WHERE_FLAT * state.flat_length
-        return direction if least == 0.0 else max(1.0, least / norm(direction)) * direction
+        return grow_where_flat(direction, state.flat_length) if state.flat_length > 0.0 else direction
 
     def _find_curved_direction(self, problem: Problem, state: ReducedState) -> Vector:
         if not state.pairs.steps:
             constants = problem.constants
             return first_step(state.gradient, state.x, None if constants is None else constants.L_x)
-        direction = -inverse_times(state.pairs, state.gradient)
-        longest, length = _MOST_GROWTH * norm(state.pairs.steps[-1]), norm(direction)
-        return direction if length <= longest else (longest / length) * direction
+        return limit_length(-inverse_times(state.pairs, state.gradient), MOST_GROWTH * norm(state.pairs.steps[-1]))
 
     def _choose_inner(self, problem: Problem) -> str:
         if self.inner != "auto":

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from minmin.core.bound import half_square_over
 from minmin.core.problem import Evaluation
 from minmin.core.vectors import Vector
 from minmin.methods.bam import BamState
 from minmin.methods.base import Candidate
-from minmin.methods.gap_estimate import GapEstimate, half_square_over, least_curvature_in_x
+from minmin.methods.gap_estimate import GapEstimate, least_curvature_in_x
 from minmin.methods.inner.partial_minimum import YMemory
 from minmin.methods.secants import SecantPoint
 from minmin.methods.watch import Watch

@@ -12,7 +12,13 @@ from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import dot, norm
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.nag import descend
-from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, InnerObjective, InnerPoint, choose_better
+from minmin.methods.inner.objective import (
+    InnerObjective,
+    InnerPoint,
+    choose_better,
+    grow_where_flat,
+    limit_length,
+)
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along
 
@@ -51,10 +57,9 @@ class LbfgsSolver(InnerSolver):
         while not point.solved:
             step, informed = self._step(objective, point, memory)
             if flat_length > 0.0:
-                step, informed = max(1.0, GROWTH_WHERE_FLAT * flat_length / norm(step)) * step, False
+                step, informed = grow_where_flat(step, flat_length), False
             elif memory.steps:
-                longest = objective.find_longest_step(point, norm(memory.steps[-1]))
-                step = step if norm(step) <= longest else (longest / norm(step)) * step
+                step = limit_length(step, objective.find_longest_step(point, norm(memory.steps[-1])))
             if not objective.is_worthwhile(point, step, informed=informed) or objective.is_spent:
                 break
             known = memory

@@ -11,7 +11,7 @@ from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Slice, YTask
 from minmin.core.rounding import is_clearly_negative
 from minmin.core.vectors import dot, norm, square
-from minmin.methods.inner.objective import FARTHEST, InnerObjective, InnerPoint, first_length
+from minmin.methods.inner.objective import FARTHEST, MOST_GROWTH, InnerObjective, InnerPoint, first_length
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.numerics.lbfgs import Pairs
@@ -20,11 +20,6 @@ _FIRST_FRACTION = 0.01
 """If no allowed gain is given, this fraction of the first known gain in y may be left: accurate enough for a first ∇F.
 The value matters little: 0.5 to 0.001 take 1126 to 1150 calls of ∇ᵧ on the quadratics of Kovalev, Gasnikov and
 Malinovsky, arXiv:2212.14439, and 94 to 105 on a1a."""
-
-
-_MOST_GROWTH = 1e3
-"""Without constants a step is at most this many times as long as the one before, or as a first step: where ∇ᵧf
-explodes, as that of exp does, a step by the curvature elsewhere would end extremely far away."""
 
 
 class YMemory(NamedTuple):
@@ -142,7 +137,7 @@ class PartialMinimum(InnerObjective):
         return max(self.largest_gradient, point.residual, self.max_curvature_seen * norm(point.v))
 
     def find_longest_step(self, point: InnerPoint, last: float) -> float:
-        return math.inf if self._constants is not None else _MOST_GROWTH * max(last, first_length(point.v))
+        return math.inf if self._constants is not None else MOST_GROWTH * max(last, first_length(point.v))
 
     def learn(self, new: InnerPoint, product: float, size: float) -> None:
         c = self._constants
