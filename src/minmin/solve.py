@@ -169,7 +169,7 @@ def minimize(
     built.check(outer.orient(problem))
     loop = Loop(
         problem,
-        built,
+        built.aim(tol),
         outer,
         (x, y),
         criteria,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,6 +110,10 @@ class SecondOrderEvaluation(Evaluation):
     def hess_xx_diagonal(self) -> Vector:
         """The diagonal of H_xx."""
 
+    def x_preconditioner(self) -> Vector:
+        """The diagonal of a matrix like the Hessian of F, for conjugate gradients."""
+        return self.hess_xx_diagonal()
+
     @abstractmethod
     def hess_yx(self, direction: Direction) -> Vector:
         """H_yx·dx."""
@@ -210,3 +215,7 @@ class SecondOrderProblem(Problem):
             A matrix K with KᵀK = H_yy⁻¹, if one is known.
         """
         return self.bound(evaluation), self.gradient_noise(evaluation)
+
+    def gap_of_gradient(self, gradient: Vector) -> float:
+        """What this ∇ₓ of the quadratic model adds to the bound after a step; infinite if that is not known."""
+        return math.inf

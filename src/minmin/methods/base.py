@@ -88,6 +88,13 @@ class Method(ABC):
     def step(self, problem: Any, state: Any) -> Any:
         """The state one outer iteration later, with a new ``candidate``."""
 
+    def aim(self, tol: float) -> Method:
+        """The same method for a run that ends where the bound is at most ``tol``: it need not compute more exactly.
+
+        Its states are those of this method, so that a run under one tol can be resumed under another.
+        """
+        return self
+
     def patience(self, problem: Problem) -> int:
         """The number of iterations within which the largest bound must halve; otherwise the run ends as stalled."""
         return DEFAULT_PATIENCE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from minmin.core.arrays import Array
@@ -32,11 +33,19 @@ class NewtonStep(NamedTuple):
 
 
 def solve_newton_system(
-    y_system: YSystem, gradient: Array, dy: Vector, diagonal: Array, *, tolerance: float, most_steps: int
+    y_system: YSystem,
+    gradient: Array,
+    dy: Vector,
+    precondition: Callable[[Array], Array],
+    *,
+    tolerance: float,
+    most_steps: int,
+    is_enough: Callable[[Array], bool],
 ) -> NewtonStep:
-    """Solve S·dx = -∇F, S = H_xx - H_xy H_yy⁻¹ H_yx, with a diagonal preconditioner.
+    """Solve S·dx = -∇F, S = H_xx - H_xy H_yy⁻¹ H_yx, by conjugate gradients.
 
-    The step in y that belongs to dx is dy - H_yy⁻¹ H_yx dx, where ``dy`` is the Newton step in y alone.
+    The step in y that belongs to dx is dy - H_yy⁻¹ H_yx dx, where ``dy`` is the Newton step in y alone. For
+    ``precondition``, ``tolerance`` and ``is_enough`` see :func:`minmin.numerics.cg.conjugate_gradients`.
     """
     evaluation = y_system.evaluation
     total: Direction | None = None
@@ -57,9 +66,10 @@ def solve_newton_system(
         apply,
         move,
         -gradient,
-        diagonal,
+        precondition,
         eps=evaluation.rounding.eps,
         tolerance=tolerance,
         most_steps=most_steps,
+        is_enough=is_enough,
     )
     return NewtonStep(search_direction.times(0.0) if total is None else total, dy, *end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
@@ -53,6 +53,11 @@ _SHORT_STEP = 0.05
 """If less than this fraction of a Newton step can be taken, the curvature at the point is a bad guide, and the
 surrogate curvature is tried. Runs from nine starts at distances 10² to 10⁶ take 88 steps in total without it, 77 with
 0.05 and 74 with 0.3."""
+
+_ENOUGH = 0.9
+"""Conjugate gradients may stop where the residual adds at most this times tol to the bound; the rest is for y and for
+rounding. To a relative gap of 1e-9, 16 logistic regressions take 89 passes (geometric mean) with 0, 83 with 0.1, 80
+with 0.5 and 78 with 0.9."""
 
 _NO_MINIMUM = (
     "f has no minimum: along some direction it is unbounded below, or falls towards a limit that it never reaches (for "
@@ -184,13 +189,14 @@ class ReducedNewton(Method):
         if state.gradient is None or state.y_step is None:
             return self._begin(problem, state)
         evaluation = problem.evaluate(state.x, state.y, state.cache)
-        trial = self._try_newton_step(YSystem(evaluation, state.roots), state.gradient, state.y_step, state.scale)
+        y_system = YSystem(evaluation, state.roots)
+        trial = self._try_newton_step(problem, y_system, state.gradient, state.y_step, state.scale)
         state = state._replace(scale=trial.scale)
         flat = trial.step.flat and trial.step.residual > _ZERO_FACTOR * state.noise
         if flat and problem.flat_gradient_proves_unbounded:
             raise NoMinimumError(_NO_MINIMUM)
         if trial.step.flat or trial.t < _SHORT_STEP or state.stuck > 0:
-            trial = _choose_lower(self._try_surrogate(evaluation, trial), trial)
+            trial = _choose_lower(self._try_surrogate(problem, evaluation, trial), trial)
         new, step = trial.new, trial.step
         if new is None:
             return _stay(state, near_steps=0 if flat else state.near_steps + 1)
@@ -266,15 +272,23 @@ class ReducedNewton(Method):
             ),
         )
 
-    def _try_newton_step(self, y_system: YSystem, gradient: Vector, y_step: YStep, scale: float) -> Trial:
+    def _try_newton_step(
+        self, problem: SecondOrderProblem, y_system: YSystem, gradient: Vector, y_step: YStep, scale: float
+    ) -> Trial:
         """Take the Newton step, or a fraction of it; ``scale`` is |∇F| at the run's first step, infinite before it."""
         evaluation = y_system.evaluation
-        diagonal = replace_zeros(evaluation.hess_xx_diagonal())
+        diagonal = replace_zeros(evaluation.x_preconditioner())
         size = math.sqrt(dot(gradient, gradient / diagonal))
         scale = size if math.isinf(scale) else scale
         tolerance = min(self.loosest, (size / scale) ** self.forcing_power) if scale > 0.0 else self.loosest
         step = solve_newton_system(
-            y_system, gradient, y_step.dy, diagonal, tolerance=tolerance, most_steps=self.most_cg_steps
+            y_system,
+            gradient,
+            y_step.dy,
+            lambda r: r / diagonal,
+            tolerance=tolerance,
+            most_steps=self.most_cg_steps,
+            is_enough=lambda r: problem.gap_of_gradient(r) <= self._enough,
         )
         slope = dot(gradient, step.direction.dx) - y_step.gain
         if not slope < 0.0:
@@ -287,7 +301,9 @@ class ReducedNewton(Method):
         new, t = search_step(at, slope, overshoot=_OVERSHOOT, undershoot=_UNDERSHOOT)
         return Trial(new, step, t, scale)
 
-    def _try_surrogate(self, evaluation: SecondOrderEvaluation, near: Trial) -> Trial | None:
+    def _try_surrogate(
+        self, problem: SecondOrderProblem, evaluation: SecondOrderEvaluation, near: Trial
+    ) -> Trial | None:
         """The same with the surrogate curvature; None if there is no surrogate.
 
         ``near`` is the Newton step: only that has seen the curvature of f itself.
@@ -297,11 +313,31 @@ class ReducedNewton(Method):
             return None
         y_system = YSystem(surrogate)
         y_step = y_system.newton_step()
-        trial = self._try_newton_step(y_system, surrogate.model_after(y_step.dy).grad_x, y_step, math.inf)
+        gradient = surrogate.model_after(y_step.dy).grad_x
+        trial = self._try_newton_step(problem, y_system, gradient, y_step, math.inf)
         return trial._replace(step=trial.step._replace(min_curvature_seen=near.step.min_curvature_seen))
+
+    def aim(self, tol: float) -> ReducedNewton:
+        return AimedNewton(**asdict(self), tol=tol) if tol > 0.0 else self
+
+    @property
+    def _enough(self) -> float:
+        """A residual of a Newton system is small enough if it adds at most this to the bound."""
+        return 0.0
 
     def patience(self, problem: Problem) -> int:
         return _PATIENCE
+
+
+@dataclass(frozen=True)
+class AimedNewton(ReducedNewton):
+    """reduced-newton for a run that ends where the bound is at most ``tol``."""
+
+    tol: float = 0.0
+
+    @property
+    def _enough(self) -> float:
+        return _ENOUGH * self.tol
 
 
 class Trial(NamedTuple):

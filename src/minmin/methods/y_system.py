@@ -95,5 +95,7 @@ def _solve_by_cg(evaluation: SecondOrderEvaluation, diagonal: Array, right: Arra
     eps = evaluation.rounding.eps
     tolerance = max(_ACCURACY, rounding_error(eps, 1.0))
     most_steps = _STEPS_PER_VARIABLE * right.shape[0]
-    conjugate_gradients(apply, move, 1.0 * right, diagonal, eps=eps, tolerance=tolerance, most_steps=most_steps)
+    conjugate_gradients(
+        apply, move, 1.0 * right, lambda r: r / diagonal, eps=eps, tolerance=tolerance, most_steps=most_steps
+    )
     return solution

@@ -1,4 +1,4 @@
-"""Conjugate gradients with a diagonal preconditioner."""
+"""Conjugate gradients with a preconditioner."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ def conjugate_gradients(
     apply: Callable[[Array], Array],
     move: Callable[[float], None],
     right: Array,
-    diagonal: Array,
+    precondition: Callable[[Array], Array],
     *,
     eps: float,
     tolerance: float,
     most_steps: int,
+    is_enough: Callable[[Array], bool] = lambda residual: False,
 ) -> CgEnd:
     """Solve Av = ``right`` for a symmetric positive semidefinite A.
 
-    Residuals are measured in the norm of M⁻¹, where M is the diagonal preconditioner. The last residual is at most
-    ``tolerance`` times the first, unless the steps run out or a direction has no curvature.
+    Residuals are measured in the norm of M⁻¹, where M is the preconditioner. The last residual is at most ``tolerance``
+    times the first, unless it is enough already, the steps run out, or a direction has no curvature.
 
     Parameters
     ----------
@@ -56,13 +57,15 @@ def conjugate_gradients(
         and whatever else is linear in it.
     right : array
         Overwritten.
-    diagonal : array
-        Positive.
+    precondition : callable
+        ``precondition(r)`` is M⁻¹r for a positive definite M, in a new array.
     eps : float
         The precision of the products.
+    is_enough : callable
+        Whether a residual is small enough, whatever the tolerance.
     """
     residual = right
-    search = residual / diagonal
+    search = precondition(residual)
     size = preconditioned_length = dot(residual, search)  # pᵀMp
     enough = square(tolerance) * size
     min_curvature = math.inf
@@ -78,9 +81,9 @@ def conjugate_gradients(
         # In place: these arrays are long, and nothing else refers to them.
         image *= t
         residual -= image
-        scaled = residual / diagonal
+        scaled = precondition(residual)
         size, before = dot(residual, scaled), size
-        if not size > enough:
+        if not size > enough or is_enough(residual):
             break
         search *= size / before
         search += scaled

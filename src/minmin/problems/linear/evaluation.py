@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from minmin.problems.linear.model import LinearModel
 
 
+_FRACTION_OF_DIAGONAL = 0.2
+"""How much of the diagonal of XᵀhX the preconditioner of Newton's systems has, beside the penalty. The whole diagonal
+mistakes columns that go together for many steep directions: 16 logistic regressions take 87 passes (geometric mean)
+with 1, 82 with 0.3, and 80 with 0.2 and 0.1."""
+
+
 @dataclass(frozen=True)
 class LinearYStepModel(YStepModel):
     """The quadratic model after a step in y, with the image Y·dy and the model's residual there."""
@@ -130,6 +136,9 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def hess_xx_diagonal(self) -> Array:
         return self.model.x_block.hessian_diagonal(self.margin_hessian)
+
+    def x_preconditioner(self) -> Array:
+        return self.model.x_block.hessian_diagonal(self.margin_hessian, _FRACTION_OF_DIAGONAL)
 
     def hess_yx(self, direction: Direction) -> Array:
         (image,) = direction.images

@@ -15,6 +15,7 @@ from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.problem import require_constants_type
 from minmin.core.second_order import SecondOrderProblem
+from minmin.core.vectors import square
 from minmin.errors import InputError
 from minmin.problems.linear.constants import LinearConstants
 from minmin.problems.linear.designs import make_designs
@@ -147,6 +148,11 @@ class LinearModel(SecondOrderProblem):
         if math.isinf(bound.value) and (self._given is not None or loss_may_prove):
             return super().bound_after(evaluation, after, y_root)
         return bound, noise
+
+    def gap_of_gradient(self, gradient: Array) -> float:
+        """½|∇ₓ|² in the norm of the inverse penalties, see :func:`bound_by_duality`."""
+        penalty = self.x_block.penalty
+        return 0.5 * square(penalty.dual_norm(gradient)) if penalty.covers_all else math.inf
 
     def counted(self, tally: Tally) -> Self:
         twin = self._with_blocks(self.x_block.counted(tally, "passes"), self.y_block.counted(tally, "passes_y"))

@@ -78,9 +78,10 @@ class PenalizedDesign:
         gram = of_margins.gram(self.design)
         return gram + self.penalty.alpha * identity(self.size, gram)
 
-    def hessian_diagonal(self, of_margins: MarginHessian) -> Array:
+    def hessian_diagonal(self, of_margins: MarginHessian, fraction: float = 1.0) -> Array:
+        """The diagonal of AᵀhA, or a fraction of it, plus alpha."""
         self._tally.add(self._kind)
-        return self._vector(self.design.column_squares(of_margins.diagonal)) + self.penalty.alpha
+        return fraction * self._vector(self.design.column_squares(of_margins.diagonal)) + self.penalty.alpha
 
     def term_sizes(self, r: Array) -> Array:
         """√Σ_i r_i² A_ij² for every coefficient: the size of the terms that are summed in Aᵀr."""
