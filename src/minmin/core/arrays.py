@@ -89,6 +89,12 @@ def reshape(array: Array, shape: tuple[int, ...]) -> Array:
     return array_namespace(array).reshape(array, shape)
 
 
+def replace_zeros(diagonal: Array) -> Array:
+    """Replace zeros in a diagonal by ones: they belong to variables that do not affect f."""
+    xp = namespace_of(diagonal)
+    return xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))
+
+
 def zeros(size: int, prototype: Array) -> Array:
     """A vector of zeros in the library, dtype and device of ``prototype``."""
     return array_namespace(prototype).zeros(size, dtype=prototype.dtype, device=device(prototype))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from minmin.core.arrays import Array
-from minmin.core.bound import Bound
+from minmin.core.arrays import Array, replace_zeros
+from minmin.core.bound import Bound, half_square_over
+from minmin.core.preconditioner import Preconditioner
 from minmin.core.problem import Evaluation, Problem, Slice
-from minmin.core.vectors import Vector
+from minmin.core.vectors import Vector, norm
 
 Images = tuple[Any, ...]
 """Arrays, or one tuple of arrays per term of a Sum."""
@@ -110,9 +110,9 @@ class SecondOrderEvaluation(Evaluation):
     def hess_xx_diagonal(self) -> Vector:
         """The diagonal of H_xx."""
 
-    def x_preconditioner(self) -> Vector:
-        """The diagonal of a matrix like the Hessian of F, for conjugate gradients."""
-        return self.hess_xx_diagonal()
+    def x_preconditioner(self) -> Preconditioner:
+        """A matrix like the Hessian of F, for conjugate gradients."""
+        return Preconditioner(replace_zeros(self.hess_xx_diagonal()))
 
     @abstractmethod
     def hess_yx(self, direction: Direction) -> Vector:
@@ -216,6 +216,8 @@ class SecondOrderProblem(Problem):
         """
         return self.bound(evaluation), self.gradient_noise(evaluation)
 
-    def gap_of_gradient(self, gradient: Vector) -> float:
-        """What this ∇ₓ of the quadratic model adds to the bound after a step; infinite if that is not known."""
-        return math.inf
+    def make_gradient_test(self, gap: float) -> Callable[[Vector], bool]:
+        """A test whether this ∇ₓ of the quadratic model, left by a step, adds at most ``gap`` to the bound after it."""
+        constants = self.constants
+        mu = 0.0 if constants is None else constants.mu_x
+        return lambda gradient: half_square_over(norm(gradient), mu) <= gap

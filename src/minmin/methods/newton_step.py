@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from minmin.core.arrays import Array
+from minmin.core.preconditioner import Preconditioner
 from minmin.core.second_order import Direction
 from minmin.core.vectors import Vector
 from minmin.methods.y_system import YSystem
@@ -30,13 +31,14 @@ class NewtonStep(NamedTuple):
     flat: bool
     residual: float
     min_curvature_seen: float
+    refined: bool
 
 
 def solve_newton_system(
     y_system: YSystem,
     gradient: Array,
     dy: Vector,
-    precondition: Callable[[Array], Array],
+    preconditioner: Preconditioner,
     *,
     tolerance: float,
     most_steps: int,
@@ -45,7 +47,7 @@ def solve_newton_system(
     """Solve S·dx = -∇F, S = H_xx - H_xy H_yy⁻¹ H_yx, by conjugate gradients.
 
     The step in y that belongs to dx is dy - H_yy⁻¹ H_yx dx, where ``dy`` is the Newton step in y alone. For
-    ``precondition``, ``tolerance`` and ``is_enough`` see :func:`minmin.numerics.cg.conjugate_gradients`.
+    ``preconditioner``, ``tolerance`` and ``is_enough`` see :func:`minmin.numerics.cg.conjugate_gradients`.
     """
     evaluation = y_system.evaluation
     total: Direction | None = None
@@ -66,7 +68,7 @@ def solve_newton_system(
         apply,
         move,
         -gradient,
-        precondition,
+        preconditioner,
         eps=evaluation.rounding.eps,
         tolerance=tolerance,
         most_steps=most_steps,

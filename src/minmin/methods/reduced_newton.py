@@ -16,7 +16,6 @@ from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, 
 from minmin.methods.base import Candidate, Method, require_second_order
 from minmin.methods.newton_step import NewtonStep, solve_newton_system
 from minmin.methods.y_system import YStep, YSystem
-from minmin.numerics.dense import replace_zeros
 from minmin.numerics.step_search import search_step
 
 _LEAST_Y_GAIN = 0.01
@@ -81,6 +80,8 @@ class NewtonState(NamedTuple):
         Roots of H_yy⁻¹; see :class:`YSystem`.
     scale : float
         |∇F| at the first step, in the preconditioner's norm.
+    refined : bool
+        Whether conjugate gradients took long in some system, so that its preconditioner was replaced by a better one.
     noise : float
         The expected size of rounding errors in ∇F.
     near_steps : int
@@ -105,6 +106,7 @@ class NewtonState(NamedTuple):
     y_step: YStep | None
     roots: tuple[Array, ...]
     scale: float
+    refined: bool
     noise: float
     near_steps: int
     min_curvature_seen: float
@@ -175,6 +177,7 @@ class ReducedNewton(Method):
             y_step=None,
             roots=(),
             scale=math.inf,
+            refined=False,
             noise=0.0,
             near_steps=0,
             min_curvature_seen=math.inf,
@@ -190,8 +193,8 @@ class ReducedNewton(Method):
             return self._begin(problem, state)
         evaluation = problem.evaluate(state.x, state.y, state.cache)
         y_system = YSystem(evaluation, state.roots)
-        trial = self._try_newton_step(problem, y_system, state.gradient, state.y_step, state.scale)
-        state = state._replace(scale=trial.scale)
+        trial = self._try_newton_step(problem, y_system, state.gradient, state.y_step, state.scale, state.refined)
+        state = state._replace(scale=trial.scale, refined=state.refined or trial.step.refined)
         flat = trial.step.flat and trial.step.residual > _ZERO_FACTOR * state.noise
         if flat and problem.flat_gradient_proves_unbounded:
             raise NoMinimumError(_NO_MINIMUM)
@@ -273,22 +276,28 @@ class ReducedNewton(Method):
         )
 
     def _try_newton_step(
-        self, problem: SecondOrderProblem, y_system: YSystem, gradient: Vector, y_step: YStep, scale: float
+        self,
+        problem: SecondOrderProblem,
+        y_system: YSystem,
+        gradient: Vector,
+        y_step: YStep,
+        scale: float,
+        refined: bool = False,
     ) -> Trial:
         """Take the Newton step, or a fraction of it; ``scale`` is |∇F| at the run's first step, infinite before it."""
         evaluation = y_system.evaluation
-        diagonal = replace_zeros(evaluation.x_preconditioner())
-        size = math.sqrt(dot(gradient, gradient / diagonal))
+        preconditioner = evaluation.x_preconditioner()
+        size = math.sqrt(dot(gradient, preconditioner.solve(gradient)))
         scale = size if math.isinf(scale) else scale
         tolerance = min(self.loosest, (size / scale) ** self.forcing_power) if scale > 0.0 else self.loosest
         step = solve_newton_system(
             y_system,
             gradient,
             y_step.dy,
-            lambda r: r / diagonal,
+            (preconditioner.refine() if refined else None) or preconditioner,
             tolerance=tolerance,
             most_steps=self.most_cg_steps,
-            is_enough=lambda r: problem.gap_of_gradient(r) <= self._enough,
+            is_enough=problem.make_gradient_test(self._enough),
         )
         slope = dot(gradient, step.direction.dx) - y_step.gain
         if not slope < 0.0:

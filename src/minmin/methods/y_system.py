@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from minmin.core.arrays import Array
+from minmin.core.arrays import Array, replace_zeros
+from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import rounding_error
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import Vector, dot, from_parts, parts_of
 from minmin.numerics.cg import conjugate_gradients
-from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank, replace_zeros
+from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
 
 _ACCURACY = 1e-10
 """The relative residual of conjugate gradients, about that of a factorisation: 2e-11 for a condition number of 10⁶, and
@@ -96,6 +97,6 @@ def _solve_by_cg(evaluation: SecondOrderEvaluation, diagonal: Array, right: Arra
     tolerance = max(_ACCURACY, rounding_error(eps, 1.0))
     most_steps = _STEPS_PER_VARIABLE * right.shape[0]
     conjugate_gradients(
-        apply, move, 1.0 * right, lambda r: r / diagonal, eps=eps, tolerance=tolerance, most_steps=most_steps
+        apply, move, 1.0 * right, Preconditioner(diagonal), eps=eps, tolerance=tolerance, most_steps=most_steps
     )
     return solution

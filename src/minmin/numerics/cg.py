@@ -1,4 +1,4 @@
-"""Conjugate gradients with a preconditioner."""
+"""Conjugate gradients with a preconditioner, which is replaced by a better one if that pays."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from minmin.core.arrays import Array
+from minmin.core.preconditioner import Preconditioner
 from minmin.core.vectors import dot, norm, square
 
 _FLAT_FACTOR = 16.0
 """Curvature pᵀAp below this times eps·pᵀMp counts as zero. Along directions in the kernel of random Gram matrices of 20
 to 1000 columns, rounding errors were at most 1.0 times eps·pᵀMp; the rest is a margin."""
+_LEAST_STEPS, _LEAST_SPENT, _LEAST_LEFT = 3, 0.5, 2.0
+"""A better preconditioner is built after ``_LEAST_STEPS`` steps or more, when a system has taken ``_LEAST_SPENT`` times
+its price and is expected to take ``_LEAST_LEFT`` times its price more. So a wrong guess costs at most twice what was
+spent, and half of the steps that are left must be saved. With 5 steps instead of 3, a9a takes 127 passes instead of
+107; without the other two conditions, sets of generated clicks take up to a third more time."""
 
 
 class CgEnd(NamedTuple):
@@ -25,18 +31,21 @@ class CgEnd(NamedTuple):
         The norm of the last residual.
     min_curvature_seen : float
         The least pᵀAp/pᵀp over the search directions p.
+    refined : bool
+        Whether the preconditioner was replaced by a better one.
     """
 
     flat: bool
     residual: float
     min_curvature_seen: float
+    refined: bool
 
 
 def conjugate_gradients(
     apply: Callable[[Array], Array],
     move: Callable[[float], None],
     right: Array,
-    precondition: Callable[[Array], Array],
+    preconditioner: Preconditioner,
     *,
     eps: float,
     tolerance: float,
@@ -57,23 +66,22 @@ def conjugate_gradients(
         and whatever else is linear in it.
     right : array
         Overwritten.
-    precondition : callable
-        ``precondition(r)`` is M⁻¹r for a positive definite M, in a new array.
+    preconditioner : Preconditioner
     eps : float
         The precision of the products.
     is_enough : callable
         Whether a residual is small enough, whatever the tolerance.
     """
     residual = right
-    search = precondition(residual)
+    search = preconditioner.solve(residual)
     size = preconditioned_length = dot(residual, search)  # pᵀMp
-    enough = square(tolerance) * size
-    min_curvature = math.inf
-    for _ in range(most_steps):
+    first, enough = size, square(tolerance) * size
+    min_curvature, refined, price = math.inf, False, preconditioner.price
+    for step in range(1, most_steps + 1):
         image = apply(search)
         curvature = dot(search, image)
         if not curvature > _FLAT_FACTOR * eps * preconditioned_length:
-            return CgEnd(True, norm(residual), min_curvature)
+            return CgEnd(True, norm(residual), min_curvature, refined)
         length = dot(search, search)
         min_curvature = min(min_curvature, curvature / length if length > 0.0 else 0.0)
         t = size / curvature
@@ -81,11 +89,29 @@ def conjugate_gradients(
         # In place: these arrays are long, and nothing else refers to them.
         image *= t
         residual -= image
-        scaled = precondition(residual)
+        scaled = preconditioner.solve(residual)
         size, before = dot(residual, scaled), size
         if not size > enough or is_enough(residual):
             break
+        if step >= max(_LEAST_STEPS, _LEAST_SPENT * price):
+            left = _expect_steps_left(step, first, size, enough)
+            if left >= _LEAST_LEFT * price:
+                better, price = preconditioner.refine(), math.inf
+                if better is not None:
+                    preconditioner, refined = better, True
+                    search = preconditioner.solve(residual)
+                    size, before = dot(residual, search), size
+                    enough *= size / before
+                    preconditioned_length = size
+                    continue
         search *= size / before
         search += scaled
         preconditioned_length = size + square(size / before) * preconditioned_length
-    return CgEnd(False, norm(residual), min_curvature)
+    return CgEnd(False, norm(residual), min_curvature, refined)
+
+
+def _expect_steps_left(steps: int, first: float, size: float, enough: float) -> float:
+    """How many more steps it takes if residuals keep falling at the same rate, from ``first`` through ``size``."""
+    if not 0.0 < enough < size < first:
+        return math.inf
+    return steps * (math.log(enough / first) / math.log(size / first) - 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from minmin.core.arrays import Array, namespace_of, to_like, to_numpy
+from minmin.core.arrays import Array, to_like, to_numpy
 from minmin.core.rounding import rounding_error
 from minmin.errors import NonFiniteError
 
@@ -41,12 +41,6 @@ def inverse_root(matrix: Array) -> Array:
     else:
         root, _ = lapack.dtrtri(L, lower=1)
     return to_like(root * scale, matrix)
-
-
-def replace_zeros(diagonal: Array) -> Array:
-    """Replace zeros in a diagonal by ones: they belong to variables that do not affect f."""
-    xp = namespace_of(diagonal)
-    return xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))
 
 
 def is_full_rank(root: Array) -> bool:

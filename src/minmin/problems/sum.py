@@ -285,9 +285,6 @@ class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
     def hess_xx_diagonal(self) -> Vector:
         return self._add_up([e.hess_xx_diagonal() for e in self._evaluations])
 
-    def x_preconditioner(self) -> Vector:
-        return self._add_up([e.x_preconditioner() for e in self._evaluations])
-
     def hess_yx(self, direction: Direction) -> Parts:
         pairs = zip(self._evaluations, _split(direction), strict=True)
         return Parts([e.hess_yx(of_term) for e, of_term in pairs], self._weights)

@@ -72,6 +72,29 @@ class Design(ABC):
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         """Yields a few rows at a time: their slice, and the rows as a dense matrix."""
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether zeros are stored, too."""
+        return True
+
+    @property
+    def stored(self) -> int:
+        """How many numbers are stored."""
+        return self.shape[0] * self.shape[1]
+
+    def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
+        """Some rows of some columns, by default of all, as a dense matrix.
+
+        The numbers of the rows ascend, and some may be repeated.
+        """
+        some = []
+        for piece, dense in self.dense_pieces():
+            here = rows[np.searchsorted(rows, piece.start) : np.searchsorted(rows, piece.stop)]
+            if len(here):
+                some.append(select(dense, here - piece.start, axis=0))
+        chosen = array_namespace(some[0]).concat(some, axis=0)
+        return chosen if columns is None else select(chosen, columns, axis=1)
+
     @abstractmethod
     def to_like(self, prototype: Array, name: str) -> Design:
         """The same design in the library, dtype and device of ``prototype``; ``name`` is for error messages."""
@@ -104,7 +127,7 @@ class DenseDesign(Design):
 
     def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
         if rows is not None:
-            return DenseDesign(_select(self.matrix, rows, axis=0)).gram(weights)
+            return DenseDesign(select(self.matrix, rows, axis=0)).gram(weights)
         if is_numpy_array(self.matrix):
             return self._gram_by_blas(weights)
         total: Any = 0.0
@@ -138,11 +161,15 @@ class DenseDesign(Design):
         return xp.concat([xp.sum(some * some, axis=1) for _, some in self.dense_pieces()])
 
     def columns(self, chosen: Matrix) -> DenseDesign:
-        return DenseDesign(_select(self.matrix, chosen, axis=1))
+        return DenseDesign(select(self.matrix, chosen, axis=1))
 
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         for piece in _pieces(self.shape[0]):
             yield piece, self.matrix[piece, :]
+
+    def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
+        some = select(self.matrix, rows, axis=0)
+        return some if columns is None else select(some, columns, axis=1)
 
     def to_like(self, prototype: Array, name: str) -> DenseDesign:
         return DenseDesign(to_like(self.matrix, prototype))
@@ -198,6 +225,27 @@ class SparseDesign(Design):
         for piece in _pieces(self.shape[0]):
             yield piece, self.matrix[piece].toarray()
 
+    @property
+    def is_dense(self) -> bool:
+        return False
+
+    @property
+    def stored(self) -> int:
+        return int(self.matrix.nnz)
+
+    def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
+        some = self.matrix[rows]
+        if columns is None or len(columns) == self.shape[1]:
+            return some.toarray()
+        place = np.full(self.shape[1], -1)
+        place[columns] = np.arange(len(columns))
+        column = place[some.indices]
+        kept = column >= 0
+        row = np.repeat(np.arange(len(rows)), np.diff(some.indptr))
+        dense = np.zeros((len(rows), len(columns)), dtype=self.matrix.dtype)
+        dense[row[kept], column[kept]] = some.data[kept]
+        return dense
+
     def to_like(self, prototype: Array, name: str) -> SparseDesign:
         if not is_numpy_array(prototype):
             raise InputError(
@@ -218,7 +266,8 @@ def _pieces(rows: int) -> Iterator[slice]:
         yield slice(start, min(start + _ROWS_AT_A_TIME, rows))
 
 
-def _select(matrix: Array, chosen: Matrix, axis: int) -> Array:
+def select(matrix: Array, chosen: Matrix, axis: int = 0) -> Array:
+    """Some rows, or some columns, of an array of any library."""
     xp = array_namespace(matrix)
     return xp.take(matrix, xp.asarray(chosen, device=device(matrix)), axis=axis)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from minmin.core.arrays import Array
-from minmin.problems.linear.designs import Design
+from minmin.core.arrays import Array, to_like
+from minmin.problems.linear.designs import Design, select
+from minmin.problems.spectrum import Matrix
 
 
 class MarginHessian(ABC):
@@ -30,6 +31,10 @@ class MarginHessian(ABC):
     def gram(self, design: Design) -> Array:
         """AᵀhA as a dense matrix, h this operator and A the design of a block."""
 
+    def of_rows(self, rows: Matrix, factors: Matrix) -> MarginHessian | None:
+        """This operator for some rows, which may be repeated, times one factor per row; None if that is not known."""
+        return None
+
 
 class DiagonalHessian(MarginHessian):
     """One margin per sample: a diagonal matrix."""
@@ -41,3 +46,6 @@ class DiagonalHessian(MarginHessian):
 
     def gram(self, design: Design) -> Array:
         return design.gram(self.diagonal)
+
+    def of_rows(self, rows: Matrix, factors: Matrix) -> DiagonalHessian:
+        return DiagonalHessian(select(self.diagonal, rows) * to_like(factors, self.diagonal))

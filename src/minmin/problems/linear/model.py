@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Any, Self
 
@@ -149,10 +149,12 @@ class LinearModel(SecondOrderProblem):
             return super().bound_after(evaluation, after, y_root)
         return bound, noise
 
-    def gap_of_gradient(self, gradient: Array) -> float:
-        """½|∇ₓ|² in the norm of the inverse penalties, see :func:`bound_by_duality`."""
+    def make_gradient_test(self, gap: float) -> Callable[[Array], bool]:
+        """Half the square of ∇ₓ in the norm of the inverse penalties, see :func:`bound_by_duality`."""
         penalty = self.x_block.penalty
-        return 0.5 * square(penalty.dual_norm(gradient)) if penalty.covers_all else math.inf
+        if not penalty.covers_all:
+            return lambda gradient: False
+        return lambda gradient: 0.5 * square(penalty.dual_norm(gradient)) <= gap
 
     def counted(self, tally: Tally) -> Self:
         twin = self._with_blocks(self.x_block.counted(tally, "passes"), self.y_block.counted(tally, "passes_y"))

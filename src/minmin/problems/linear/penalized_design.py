@@ -11,6 +11,7 @@ from minmin.core.vectors import dot
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.penalties import Penalty
+from minmin.problems.spectrum import Matrix
 
 
 class PenalizedDesign:
@@ -78,10 +79,19 @@ class PenalizedDesign:
         gram = of_margins.gram(self.design)
         return gram + self.penalty.alpha * identity(self.size, gram)
 
-    def hessian_diagonal(self, of_margins: MarginHessian, fraction: float = 1.0) -> Array:
-        """The diagonal of AᵀhA, or a fraction of it, plus alpha."""
+    def hessian_diagonal(self, of_margins: MarginHessian) -> Array:
+        """The diagonal of AᵀhA + diag(alpha)."""
+        return self.hessian_squares(of_margins) + self.penalty.alpha
+
+    def hessian_squares(self, of_margins: MarginHessian) -> Array:
+        """The diagonal of AᵀhA."""
         self._tally.add(self._kind)
-        return fraction * self._vector(self.design.column_squares(of_margins.diagonal)) + self.penalty.alpha
+        return self._vector(self.design.column_squares(of_margins.diagonal))
+
+    def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
+        """Some rows of some columns of the design, dense; see :meth:`Design.sample`. Counts as one product."""
+        self._tally.add(self._kind)
+        return self.design.sample(rows, columns)
 
     def term_sizes(self, r: Array) -> Array:
         """√Σ_i r_i² A_ij² for every coefficient: the size of the terms that are summed in Aᵀr."""

@@ -73,6 +73,10 @@ class Penalty:
         """The indices of the unpenalised columns. Needs a penalty per column."""
         return np.flatnonzero(to_numpy(self.alpha) == 0.0)
 
+    def to_numpy(self, size: int) -> np.ndarray[Any, Any]:
+        """The penalty of every one of ``size`` coefficients."""
+        return np.broadcast_to(np.asarray(self.alpha if self.is_one_number else to_numpy(self.alpha)), (size,))
+
     def to_like(self, prototype: Array) -> Penalty:
         """A copy in the library, dtype and device of ``prototype``."""
         return self if self.is_one_number else Penalty(to_like(self.alpha, prototype))
