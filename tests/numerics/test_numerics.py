@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minmin
+from minmin.core.preconditioner import Preconditioner
 from minmin.core.vectors import dot, flatten, unflatten
 from minmin.numerics import lbfgs
 from minmin.numerics.cg import conjugate_gradients
@@ -96,7 +97,7 @@ def test_conjugate_gradients_solve_and_see_the_curvature(seed, d):
         solution = solution + t * search
 
     options = {"eps": 2e-16, "tolerance": 1e-12, "most_steps": 20 * d}
-    end = conjugate_gradients(apply, move, right.copy(), np.diagonal(A), **options)
+    end = conjugate_gradients(apply, move, right.copy(), Preconditioner(np.diagonal(A)), **options)
     assert not end.flat
     assert np.allclose(A @ solution, right, atol=1e-8)
     assert end.residual == pytest.approx(np.linalg.norm(right - A @ solution), abs=1e-8)
@@ -105,8 +106,9 @@ def test_conjugate_gradients_solve_and_see_the_curvature(seed, d):
 
 def test_conjugate_gradients_tell_a_direction_without_curvature():
     A = np.diag([1.0, 0.0])
+    options = {"eps": 2e-16, "tolerance": 1e-9, "most_steps": 10}
     end = conjugate_gradients(
-        lambda p: A @ p, lambda t: None, np.array([1.0, 1.0]), np.ones(2), eps=2e-16, tolerance=1e-9, most_steps=10
+        lambda p: A @ p, lambda t: None, np.array([1.0, 1.0]), Preconditioner(np.ones(2)), **options
     )
     assert end.flat
     assert end.residual > 0.5

@@ -42,7 +42,7 @@ def solve_newton_system(
     *,
     tolerance: float,
     most_steps: int,
-    is_enough: Callable[[Array], bool],
+    is_enough: Callable[[Array], bool] = lambda residual: False,
 ) -> NewtonStep:
     """Solve S·dx = -∇F, S = H_xx - H_xy H_yy⁻¹ H_yx, by conjugate gradients.
 

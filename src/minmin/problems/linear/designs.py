@@ -231,7 +231,7 @@ class SparseDesign(Design):
 
     @property
     def stored(self) -> int:
-        return int(self.matrix.nnz)
+        return int(self.matrix.data.size)
 
     def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
         some = self.matrix[rows]

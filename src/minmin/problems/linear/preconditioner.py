@@ -58,7 +58,8 @@ class LinearPreconditioner(Preconditioner):
         self._squares = block.hessian_squares(evaluation.margin_hessian)
         diagonal = replace_zeros(self._squares + block.penalty.alpha)
         ratio = block.penalty.alpha / diagonal
-        super().__init__(diagonal * namespace_of(ratio).clip(ratio, _LEAST_RATIO, 1.0) ** _POWER)
+        weakened = diagonal * namespace_of(ratio).clip(ratio, _LEAST_RATIO, 1.0) ** _POWER
+        super().__init__(replace_zeros(weakened))  # it may underflow
 
     @cached_property
     def price(self) -> float:  # type: ignore[override]
