@@ -219,8 +219,8 @@ class StoppingRules:
         if candidate.exhausted or hidden:
             return End("stalled", self._explain_exhaustion(candidate, best))
         progress = self.progress
-        if math.isfinite(candidate.bound.value):
-            progress = progress._replace(largest_bound=max(progress.largest_bound, candidate.bound.value))
+        if progress.largest_bound < candidate.bound.value < math.inf:
+            progress = progress._replace(largest_bound=candidate.bound.value)
         if steps % self._patience == 0:
             if math.isinf(best.value) and self._waits_for_a_bound():
                 return End(
