@@ -80,7 +80,13 @@ class RunEnded(Exception):  # noqa: N818 - passed between two layers, never seen
         self.end = End(status, message)
 
 
-class BudgetedTally(Tally):
+def make_tally(criteria: StoppingCriteria, clock: Clock) -> Tally:
+    """The counts of a run, with its budgets if it has any: without them a count takes a third of the time."""
+    budgets = criteria.max_grad_x, criteria.max_grad_y, criteria.max_seconds
+    return Tally() if budgets == (None, None, None) else _BudgetedTally(criteria, clock)
+
+
+class _BudgetedTally(Tally):
     """Counts, and ends the run before a call that would exceed a budget."""
 
     def __init__(self, criteria: StoppingCriteria, clock: Clock):
