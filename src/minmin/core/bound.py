@@ -41,7 +41,7 @@ class Bound(NamedTuple):
 
     def lower(self, decrease: float) -> Bound:
         """The bound at a point where f is lower by this much."""
-        return self._replace(value=self.value - decrease)
+        return Bound(self.value - decrease, self.floor, self.basis)
 
 
 UNKNOWN = Bound(math.inf)

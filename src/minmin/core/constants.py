@@ -106,7 +106,8 @@ class Constants:
 
     def _gap(self, in_x: float, in_y: float, eps: float) -> float:
         """The bound for these norms. Each mu is lowered by eps·L, by which rounding of the data changes curvature."""
-        mu_x, mu_y = (_lower_mu(mu, rounding_error(eps, L)) for mu, L in ((self.mu_x, self.L_x), (self.mu_y, self.L_y)))
+        mu_x = _lower_mu(self.mu_x, rounding_error(eps, self.L_x))
+        mu_y = _lower_mu(self.mu_y, rounding_error(eps, self.L_y))
         return half_square_over(in_x, mu_x) + half_square_over(in_y, mu_y)
 
     def gradient_noise(self, rounding: RoundingScale, x_norm: float) -> tuple[float, float]:

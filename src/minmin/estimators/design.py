@@ -175,8 +175,7 @@ def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> A
         return np.zeros((rows, 1), dtype=matrix.dtype)
     part = _take(matrix, columns)
     if scipy.sparse.issparse(part) and part.nnz + rows < _SPARSE_BELOW * rows * width:
-        ones = [scipy.sparse.csr_array(np.ones((rows, 1), dtype=matrix.dtype))] if fit_intercept else []
-        return scipy.sparse.hstack([part, *ones], format="csr")
+        return _append_ones(part) if fit_intercept else part
     if scipy.sparse.issparse(part):
         part = part.toarray()
     if not fit_intercept:
@@ -184,6 +183,12 @@ def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> A
     whole = np.ones((rows, width), dtype=matrix.dtype)
     whole[:, :-1] = part
     return whole
+
+
+def _append_ones(csr: Any) -> Any:
+    rows = csr.shape[0]
+    of_ones = np.ones(rows, dtype=csr.dtype), np.zeros(rows, dtype=np.int32), np.arange(rows + 1, dtype=np.int32)
+    return scipy.sparse.hstack([csr, scipy.sparse.csr_array(of_ones, shape=(rows, 1))], format="csr")
 
 
 def _take(matrix: Any, columns: Columns) -> Any:

@@ -51,7 +51,8 @@ class Logistic(ClassifierMixin, BlockModel):
 
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_ = np.unique(y)
+        codes = np.searchsorted(self.classes_, y)  # faster than np.unique(y, return_inverse=True)
         if self.class_weight is not None:
             of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
             weights = of_class[codes] if weights is None else weights * of_class[codes]

@@ -20,7 +20,7 @@ from minmin.errors import NoMinimumError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.penalties import Alphas, resolve_alphas
-from minmin.problems.linear.designs import merge_duplicates
+from minmin.problems.linear.designs import tidy_csr, wrap_checked
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
 from minmin.result import Result
@@ -82,7 +82,7 @@ class BlockModel(BaseEstimator, ABC):
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=self._numeric_target
         )
         if scipy.sparse.issparse(matrix):
-            matrix = merge_duplicates(matrix)
+            matrix = tidy_csr(matrix)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
@@ -103,8 +103,9 @@ class BlockModel(BaseEstimator, ABC):
         """Raise if some class has no sample; a regression has no classes."""
 
     def _problem(self, sample: Sample, alphas: Alphas) -> LinearModel:
-        design, penalties = sample.design, sample.design.penalties(alphas)
-        return LinearModel(design.X, design.Y, self._loss, sample.target, **penalties, sample_weight=sample.weights)
+        X, Y = wrap_checked(sample.design.X), wrap_checked(sample.design.Y)
+        penalties = sample.design.penalties(alphas)
+        return LinearModel(X, Y, self._loss, sample.target, **penalties, sample_weight=sample.weights)
 
     def _minimise(
         self, problem: LinearModel, sample: Sample, alphas: Alphas, start: _Start

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class Clock:
@@ -20,11 +18,21 @@ class Clock:
     def elapsed(self) -> float:
         return time.perf_counter() - self._start
 
-    @contextmanager
-    def pause(self) -> Iterator[None]:
+    def pause(self) -> Pause:
         """Do not count the time inside a ``with`` block."""
-        before = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._start += time.perf_counter() - before
+        return Pause(self)
+
+
+class Pause:
+    """A ``with`` block whose time a clock does not count."""
+
+    __slots__ = ("_clock", "_since")
+
+    def __init__(self, clock: Clock):
+        self._clock = clock
+
+    def __enter__(self) -> None:
+        self._since = time.perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        self._clock.advance(self._since - time.perf_counter())

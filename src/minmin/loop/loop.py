@@ -18,13 +18,13 @@ from minmin.loop.clock import Clock
 from minmin.loop.progress import Progress
 from minmin.loop.recorder import ExtraMetrics, Recorded, Recorder
 from minmin.loop.stopping import (
-    BudgetedTally,
     End,
     Progressing,
     RunEnded,
     StoppingCriteria,
     StoppingRules,
     explain_not_convex,
+    make_tally,
 )
 from minmin.methods.base import Candidate, Method
 from minmin.result import Record, Result
@@ -128,7 +128,7 @@ class Loop:
         self._why = why
         self._clock = clock
         self._file = file
-        self._tally = BudgetedTally(criteria, clock)
+        self._tally = make_tally(criteria, clock)
         self._problem = outer.orient(problem.counted(self._tally))
         self._recorder = Recorder(problem, outer, clock, self._tally, callback, progress, extra_metrics)
         self._rules = StoppingRules(criteria, method.patience(self._problem))

@@ -143,8 +143,7 @@ class Recorder:
     def show(self, record: Record, step: int) -> End | None:
         """Add a record to the history if it is due, and show it; the end of the run, if the callback asks for it."""
         if self.is_due(step):
-            with self._clock.pause():
-                self.history.append(record, self._read_extra().values())
+            self.history.append(record, self._read_extra().values())
         self._compare_with_bound(record)
         if self._progress is not None:
             self._progress.show(record)

@@ -154,9 +154,15 @@ class _ProvedConstants:
 
     def __init__(self, H: Array, d_x: int):
         self._H, self._d_x = H, d_x
+        self._chosen: dict[float, Constants] = {}
 
     def choose(self, cost_ratio: float) -> Constants:
         """The constants with the lowest expected cost if ∇ₓ costs ``cost_ratio`` times as much as ∇ᵧ."""
+        if cost_ratio not in self._chosen:
+            self._chosen[cost_ratio] = self._choose(cost_ratio)
+        return self._chosen[cost_ratio]
+
+    def _choose(self, cost_ratio: float) -> Constants:
         L_x, L_y, mu_x, mu_y = choose_cheapest(*self._valid_pairs, cost_ratio)
         tiny = float(np.finfo(np.float64).tiny)  # for H = 0, as L must be positive
         return Constants(max(L_x, tiny), max(L_y, tiny), mu_x, mu_y, "proved")

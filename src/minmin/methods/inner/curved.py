@@ -17,7 +17,6 @@ from minmin.methods.inner.objective import (
     InnerPoint,
     choose_better,
     grow_where_flat,
-    limit_length,
 )
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along
@@ -59,7 +58,7 @@ class LbfgsSolver(InnerSolver):
             if flat_length > 0.0:
                 step, informed = grow_where_flat(step, flat_length), False
             elif memory.steps:
-                step = limit_length(step, objective.find_longest_step(point, norm(memory.steps[-1])))
+                step = objective.limit_step(point, step, memory.steps[-1])
             if not objective.is_worthwhile(point, step, informed=informed) or objective.is_spent:
                 break
             known = memory

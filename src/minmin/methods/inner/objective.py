@@ -89,9 +89,9 @@ class InnerObjective(ABC):
         """Whether to take a step from a point; ``informed`` says that its length is based on known curvature."""
         return dot(point.gradient, step) < 0.0
 
-    def find_longest_step(self, point: InnerPoint, last: float) -> float:
-        """How long a step from a point may be, after one of length ``last``."""
-        return math.inf
+    def limit_step(self, point: InnerPoint, step: Array, last: Array) -> Array:
+        """The step from a point, shortened if it is too long after the step ``last``."""
+        return step
 
     def is_too_far(self, point: InnerPoint) -> bool:
         """Whether a point is so far away that the objective appears to be unbounded below."""

@@ -11,7 +11,7 @@ from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Slice, YTask
 from minmin.core.rounding import is_clearly_negative
 from minmin.core.vectors import dot, norm, square
-from minmin.methods.inner.objective import FARTHEST, MOST_GROWTH, InnerObjective, InnerPoint, first_length
+from minmin.methods.inner.objective import FARTHEST, MOST_GROWTH, InnerObjective, InnerPoint, first_length, limit_length
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.numerics.lbfgs import Pairs
@@ -136,8 +136,10 @@ class PartialMinimum(InnerObjective):
         """The size of the terms that are summed in ∇ᵧf."""
         return max(self.largest_gradient, point.residual, self.max_curvature_seen * norm(point.v))
 
-    def find_longest_step(self, point: InnerPoint, last: float) -> float:
-        return math.inf if self._constants is not None else MOST_GROWTH * max(last, first_length(point.v))
+    def limit_step(self, point: InnerPoint, step: Array, last: Array) -> Array:
+        if self._constants is not None:
+            return step
+        return limit_length(step, MOST_GROWTH * max(norm(last), first_length(point.v)))
 
     def learn(self, new: InnerPoint, product: float, size: float) -> None:
         c = self._constants
