@@ -272,7 +272,7 @@ def test_passes_are_the_products_with_all_classes_at_once():
             made.append(r.shape)
             return super().adjoint(r)
 
-    labels = plain.target.argmax(axis=1)
+    labels = plain.target
     penalties = {"alpha_x": plain.alpha_x, "alpha_y": plain.alpha_y}
     problem = Softmax(Counting(plain.X), plain.Y, labels, plain.classes, **penalties, sample_weight=plain.weights)
     r = minmin.minimize(problem, method="reduced-newton", tol=1e-9)
@@ -283,7 +283,7 @@ def test_passes_are_the_products_with_all_classes_at_once():
 
 def test_other_methods_libraries_wrappers_and_checkpoints(tmp_path):
     problem = random_softmax(np.random.default_rng(8))
-    mild = Softmax(problem.X, problem.Y, problem.target.argmax(axis=1), alpha_x=0.1, alpha_y=0.1)
+    mild = Softmax(problem.X, problem.Y, problem.target, alpha_x=0.1, alpha_y=0.1)
     r = minmin.minimize(mild, tol=1e-10)
     for method in ("bam", "nag", "reduced-lbfgs"):
         other = minmin.minimize(mild, method=method, tol=1e-7)
