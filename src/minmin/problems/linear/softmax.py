@@ -218,11 +218,12 @@ class Entries:
         K.
     """
 
-    __slots__ = ("_columns", "_outputs", "_rows")
+    __slots__ = ("_columns", "_outputs", "_places")
 
     def __init__(self, columns: Array, outputs: int):
         self._columns, self._outputs = columns, outputs
-        self._rows = namespace_of(columns).arange(columns.shape[0], device=device(columns))
+        rows = columns.shape[0]
+        self._places = columns + namespace_of(columns).arange(0, outputs * rows, outputs, device=device(columns))
 
     @classmethod
     def largest(cls, table: Array) -> Entries:
@@ -237,14 +238,14 @@ class Entries:
 
     def read(self, table: Array) -> Array:
         if type(table) is np.ndarray:
-            return table[self._rows, self._columns]
+            return table.take(self._places)
         xp = namespace_of(table)
-        return xp.take(xp.reshape(table, (-1,)), self._columns + self._outputs * self._rows, axis=0)
+        return xp.take(xp.reshape(table, (-1,)), self._places, axis=0)
 
     def replace(self, table: Array, values: Array) -> Array:
         """The table with other values in these entries; it may be overwritten."""
         if type(table) is np.ndarray:
-            table[self._rows, self._columns] = values
+            np.put(table, self._places, values)
             return table
         xp = namespace_of(table)
         columns = xp.arange(self._outputs, device=device(table))
