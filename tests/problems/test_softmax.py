@@ -272,7 +272,7 @@ def test_passes_are_the_products_with_all_classes_at_once():
             made.append(r.shape)
             return super().adjoint(r)
 
-    labels = plain.target.argmax(axis=1)
+    labels = plain.target
     penalties = {"alpha_x": plain.alpha_x, "alpha_y": plain.alpha_y}
     problem = Softmax(Counting(plain.X), plain.Y, labels, plain.classes, **penalties, sample_weight=plain.weights)
     r = minmin.minimize(problem, method="reduced-newton", tol=1e-9)
@@ -283,7 +283,7 @@ def test_passes_are_the_products_with_all_classes_at_once():
 
 def test_other_methods_libraries_wrappers_and_checkpoints(tmp_path):
     problem = random_softmax(np.random.default_rng(8))
-    mild = Softmax(problem.X, problem.Y, problem.target.argmax(axis=1), alpha_x=0.1, alpha_y=0.1)
+    mild = Softmax(problem.X, problem.Y, problem.target, alpha_x=0.1, alpha_y=0.1)
     r = minmin.minimize(mild, tol=1e-10)
     for method in ("bam", "nag", "reduced-lbfgs"):
         other = minmin.minimize(mild, method=method, tol=1e-7)
@@ -306,3 +306,34 @@ def test_other_methods_libraries_wrappers_and_checkpoints(tmp_path):
     resumed = minmin.minimize(mild, tol=1e-10, checkpoint=file)
     assert np.array_equal(resumed.x, r.x)
     assert resumed.calls == r.calls
+
+
+def test_one_rising_margin_among_many_rows_is_found():
+    rng = np.random.default_rng(0)
+    n, K = 5000, 3
+    problem = Softmax(np.ones((n, 1)), np.ones((n, 1)), rng.integers(0, K, n), K, alpha_x=1.0, alpha_y=1.0)
+    loss, target = problem.loss, problem.target
+    change, slack = np.zeros((n, K)), np.full((n, K), 1e-3)
+    assert not loss.rises(change, target, slack)
+    assert not loss.falls(change, target, slack)
+    row, of_class = n - 1, int(target[-1])
+    change[row, of_class] = 1.0
+    assert not loss.rises(change, target, slack)
+    assert loss.falls(change, target, slack)
+    change[row] += 5.0
+    change[row, (of_class + 1) % K] = 6.5
+    assert loss.rises(change, target, slack)
+
+
+def test_margins_in_any_order_of_memory_give_the_same():
+    problem = random_softmax(np.random.default_rng(4))
+    loss, target, weights = problem.loss, problem.target, problem.weights
+    margins = np.random.default_rng(5).standard_normal((problem.X.shape[0], problem.classes))
+    results = []
+    for table in (margins, np.asfortranarray(margins)):
+        shared = loss.prepare(table, target)
+        hessian = loss.hessian(table, target, shared, weights)
+        results.append([f(table, target, shared) for f in (loss.value, loss.slope)])
+        results[-1] += [hessian.times(table), hessian.diagonal, hessian.gram(problem.y_block.design)]
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-17)

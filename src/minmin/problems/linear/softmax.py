@@ -8,16 +8,20 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, to_like, to_numpy
+from minmin.core.arrays import Array, identity, largest, namespace_of, reshape
 from minmin.core.second_order import Gauge
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.losses import FAR, Loss
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.penalties import Penalty
 
+_ROWS_AT_A_TIME = 1024
+"""The number of rows that :meth:`SoftmaxLoss.rises` looks at before it looks further. Along most directions one of the
+first rows decides."""
+
 
 class SoftmaxLoss(Loss):
-    """K outputs, one per class. The target is the class of every sample, stored as a table of zeros and ones.
+    """K outputs, one per class. The target is the class of every sample, a whole number from 0 to K - 1.
 
     ``shared`` is exp(m_k - max m), which never overflows.
     """
@@ -29,33 +33,31 @@ class SoftmaxLoss(Loss):
     def __init__(self, classes: int):
         self.outputs = classes
 
-    def check_target(self, target: Array) -> Array:
-        labels = to_numpy(target).astype(np.intp)
-        one_hot = np.zeros((labels.size, self.outputs))
-        one_hot[np.arange(labels.size), labels] = 1.0
-        return to_like(one_hot, target)
-
     def prepare(self, margins: Array, target: Array) -> Array:
-        xp = namespace_of(margins)
-        return xp.exp(margins - xp.max(margins, axis=1, keepdims=True))
+        behind = margins - Entries.largest(margins).read(margins)[:, None]
+        return np.exp(behind, out=behind) if type(behind) is np.ndarray else namespace_of(behind).exp(behind)
 
     def value(self, margins: Array, target: Array, shared: Array) -> Array:
         """With log1p of the other classes if the target's margin is the largest, so that small losses are exact."""
-        xp = namespace_of(margins)
-        tables = ((1.0 - target) * shared, target * shared, target * margins)
-        others, of_target, target_margin = (_sum_rows(table)[:, 0] for table in tables)
-        behind = xp.max(margins, axis=1) - target_margin
-        return xp.where(of_target >= 1.0, xp.log1p(others), behind + xp.log(of_target + others))
+        xp, of_class = namespace_of(margins), Entries.of_classes(target, margins)
+        of_target = of_class.read(shared)
+        sum_of_others = _sum_rows(of_class.replace(_copy(shared), 0.0 * of_target))
+        behind = Entries.largest(margins).read(margins) - of_class.read(margins)
+        return xp.where(of_target >= 1.0, xp.log1p(sum_of_others), behind + xp.log(of_target + sum_of_others))
 
     def slope(self, margins: Array, target: Array, shared: Array) -> Array:
         """p_k, and for the target class minus the sum of the others: p - 1 would cancel where p is nearly one."""
-        others = (1.0 - target) * shared
-        sum_of_others = _sum_rows(others)
-        return (others - target * sum_of_others) / (sum_of_others + _sum_rows(target * shared))
+        of_class = Entries.of_classes(target, margins)
+        of_target = of_class.read(shared)
+        slope = of_class.replace(_copy(shared), 0.0 * of_target)
+        sum_of_others = _sum_rows(slope)
+        total = sum_of_others + of_target
+        slope /= total[:, None]
+        return of_class.replace(slope, -sum_of_others / total)
 
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
         """Only the diagonal; see :meth:`hessian`."""
-        p = shared / _sum_rows(shared)
+        p = shared / _sum_rows(shared)[:, None]
         return p * (1.0 - p)
 
     def hessian(self, margins: Array, target: Array, shared: Array, weights: Array) -> MarginHessian:
@@ -64,12 +66,13 @@ class SoftmaxLoss(Loss):
     def surrogate_hessian(
         self, margins: Array, target: Array, slope: Array, weights: Array, near: MarginHessian
     ) -> MarginHessian:
-        return PairedHessian(margins, slope + target, weights)
+        of_class = Entries.of_classes(target, margins)
+        return PairedHessian(margins, of_class.replace(_copy(slope), of_class.read(slope) + 1.0), weights)
 
     def is_in_dual_domain(self, change: Array, near: MarginHessian) -> bool:
         """Whether q = p + ℓ''u has no negative entry: in that case KL(q, p) <= χ²(q, p) = <u, ℓ''u>."""
         assert isinstance(near, SoftmaxHessian)
-        return bool(namespace_of(change).all(near.deviation(change) >= -1.0))
+        return bool(namespace_of(change).min(near.deviation(change)) >= -1.0)
 
     def distance(self, change: Array) -> float:
         """The largest max u - min u within a sample: the third derivative along u is at most that times the second."""
@@ -78,12 +81,10 @@ class SoftmaxLoss(Loss):
 
     def rises(self, change: Array, target: Array, slack: Array) -> bool:
         """Whether some margin rises relative to the margin of its sample's class."""
-        relative = change - _sum_rows(target * change)
-        return bool(namespace_of(change).any(relative > slack + _sum_rows(target * slack)))
+        return _some_margin_rises(change, target, slack)
 
     def falls(self, change: Array, target: Array, slack: Array) -> bool:
-        relative = change - _sum_rows(target * change)
-        return bool(namespace_of(change).any(relative < -(slack + _sum_rows(target * slack))))
+        return _some_margin_rises(-change, target, slack)
 
     def gauge(self, penalty: Penalty) -> Gauge | None:
         return None if penalty.covers_all else _ClassSums(self.outputs, penalty)
@@ -109,7 +110,7 @@ class _ClassSums:
     def project(self, dy: Array) -> Array:
         """Shift unpenalised coefficients so that they sum to zero over the classes."""
         unpenalised = reshape(self._penalty.keep_unpenalised(dy), (-1, self._outputs))
-        return reshape(reshape(dy, (-1, self._outputs)) - _sum_rows(unpenalised) / self._outputs, (-1,))
+        return reshape(reshape(dy, (-1, self._outputs)) - _sum_rows(unpenalised)[:, None] / self._outputs, (-1,))
 
 
 class SoftmaxHessian(MarginHessian):
@@ -119,30 +120,28 @@ class SoftmaxHessian(MarginHessian):
     is nearly one.
     """
 
-    __slots__ = ("_likeliest", "_ones", "_others", "_p", "_root_w", "_wp")
+    __slots__ = ("_likeliest", "_others", "_per_root_w", "_sum_of_others", "_wp")
 
     def __init__(self, exponentials: Array, weights: Array):
         xp = namespace_of(exponentials)
-        rows, classes = exponentials.shape
-        places = xp.arange(classes, device=device(exponentials))
-        likeliest = xp.argmax(exponentials, axis=1)
-        is_likeliest = likeliest[:, None] == places[None, :]
-        self._likeliest = likeliest + classes * xp.arange(rows, device=device(exponentials))
-        self._ones = xp.ones((classes, 1), dtype=exponentials.dtype, device=device(exponentials))
-        self._p = exponentials / (exponentials @ self._ones)
-        self._others = xp.where(is_likeliest, 0.0 * self._p, self._p)
-        self._wp, self._root_w = weights[:, None] * self._p, weights[:, None] ** 0.5
-        one_minus_p = xp.where(is_likeliest, self._others @ self._ones, 1.0 - self._p)
-        super().__init__(self._wp * one_minus_p)
+        self._likeliest = Entries.largest(exponentials)
+        p = exponentials / _sum_rows(exponentials)[:, None]
+        of_likeliest = self._likeliest.read(p)
+        self._others = self._likeliest.replace(p, 0.0 * of_likeliest)
+        self._sum_of_others = _sum_rows(self._others)
+        self._wp = self._likeliest.replace(self._others * weights[:, None], of_likeliest * weights)
+        has_weight = weights > 0
+        per_root_w = xp.where(has_weight, weights, xp.ones_like(weights)) ** -0.5
+        self._per_root_w = xp.where(has_weight, per_root_w, 0.0 * weights)
+        diagonal = self._likeliest.replace(1.0 - self._others, self._sum_of_others)
+        diagonal *= self._wp
+        super().__init__(diagonal)
 
     def deviation(self, change: Array) -> Array:
         """u_k - Σ p_l u_l for every sample."""
-        flat = reshape(change, (-1,))
-        numpy = type(flat) is np.ndarray
-        likeliest = flat[self._likeliest] if numpy else namespace_of(flat).take(flat, self._likeliest, axis=0)
-        deviation = change - likeliest[:, None]
-        deviation -= (self._others * deviation) @ self._ones
-        return deviation
+        of_likeliest = self._likeliest.read(change)
+        mean = namespace_of(change).vecdot(self._others, change) - self._sum_of_others * of_likeliest  # of u_l - u_d
+        return self._likeliest.replace(change - (of_likeliest + mean)[:, None], -mean)
 
     def times(self, change: Array) -> Array:
         product = self.deviation(change)
@@ -151,15 +150,16 @@ class SoftmaxHessian(MarginHessian):
 
     def gram(self, design: Design) -> Array:
         """One block for every pair of classes; those on the diagonal are computed separately."""
-        xp, classes, columns = namespace_of(self._p), self._p.shape[1], design.shape[1]
+        xp, classes, columns = namespace_of(self._wp), self._wp.shape[1], design.shape[1]
         products: Any = 0.0
         for piece, rows in design.dense_pieces():
-            weighted = self._root_w[piece, :] * self._p[piece, :]
+            weighted = self._per_root_w[piece, None] * self._wp[piece, :]
             flat = xp.reshape(rows[:, :, None] * weighted[:, None, :], (rows.shape[0], columns * classes))
             products = products - flat.T @ flat
         blocks = xp.reshape(products, (columns, classes, columns, classes))
+        squares = design.column_squares(self.diagonal) if columns == 1 else None
         for k in range(classes):
-            blocks[:, k, :, k] = design.gram(self.diagonal[:, k])
+            blocks[:, k, :, k] = design.gram(self.diagonal[:, k]) if squares is None else squares[0, k]
         return xp.reshape(blocks, (columns * classes,) * 2)
 
 
@@ -208,7 +208,66 @@ class PairedHessian(MarginHessian):
         return xp.reshape(blocks, (columns * classes,) * 2)
 
 
+class Entries:
+    """One entry in every row of an (n, K) table.
+
+    Parameters
+    ----------
+    columns : array of n integers
+    outputs : int
+        K.
+    """
+
+    __slots__ = ("_columns", "_outputs", "_places")
+
+    def __init__(self, columns: Array, outputs: int):
+        self._columns, self._outputs = columns, outputs
+        rows = columns.shape[0]
+        self._places = columns + namespace_of(columns).arange(0, outputs * rows, outputs, device=device(columns))
+
+    @classmethod
+    def largest(cls, table: Array) -> Entries:
+        """The largest entry of every row."""
+        return cls(namespace_of(table).argmax(table, axis=1), table.shape[1])
+
+    @classmethod
+    def of_classes(cls, target: Array, table: Array) -> Entries:
+        """The entry of every sample's class."""
+        xp = namespace_of(target)
+        return cls(xp.astype(target, xp.int64), table.shape[1])
+
+    def read(self, table: Array) -> Array:
+        if type(table) is np.ndarray:
+            return table.take(self._places)
+        xp = namespace_of(table)
+        return xp.take(xp.reshape(table, (-1,)), self._places, axis=0)
+
+    def replace(self, table: Array, values: Array) -> Array:
+        """The table with other values in these entries; it may be overwritten."""
+        if type(table) is np.ndarray:
+            np.put(table, self._places, values)
+            return table
+        xp = namespace_of(table)
+        columns = xp.arange(self._outputs, device=device(table))
+        return xp.where(self._columns[:, None] == columns[None, :], values[:, None], table)
+
+
+def _some_margin_rises(change: Array, target: Array, slack: Array) -> bool:
+    """Whether some margin rises relative to that of its sample's class; a few rows at a time, as the first often do."""
+    for start in range(0, change.shape[0], _ROWS_AT_A_TIME):
+        rows = slice(start, min(start + _ROWS_AT_A_TIME, change.shape[0]))
+        some, some_slack = change[rows, :], slack[rows, :]
+        of_class = Entries.of_classes(target[rows], some)
+        most = of_class.read(some) + of_class.read(some_slack)
+        if bool(namespace_of(some).any(some - some_slack > most[:, None])):
+            return True
+    return False
+
+
+def _copy(table: Array) -> Array:
+    return namespace_of(table).asarray(table, copy=True)
+
+
 def _sum_rows(table: Array) -> Array:
-    """The sum of every row, as a column; computed by a product, since sums over short rows are slow."""
-    ones = namespace_of(table).ones((table.shape[1], 1), dtype=table.dtype, device=device(table))
-    return table @ ones
+    """The sum of every row; computed by a product, since sums over short rows are slow."""
+    return table @ namespace_of(table).ones(table.shape[1], dtype=table.dtype, device=device(table))
