@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sets", nargs="*", default=[], help="names or patterns: a9a, 'ijcnn1*', a9a:0.001,1e-05")
     parser.add_argument("--losses", nargs="*", default=list(LOSSES), choices=LOSSES)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--max-seconds", type=float, default=10.0, help="limit for all tolerances of one peer")
+    parser.add_argument("--max-seconds", type=float, default=8.0, help="limit for all tolerances of one peer")
     parser.add_argument("--cache", type=Path, help="folder that keeps f* and the tolerances of the peers between runs")
     parser.add_argument("--json", type=Path, help="file to write all figures to")
     parser.add_argument("--ours", action="store_true", help="only minmin")

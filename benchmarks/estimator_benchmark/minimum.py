@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,7 +18,8 @@ ACCURACY = 1e-12
 _FACTORED_UP_TO = 1500
 """With this many columns the Hessian is factored; with more, conjugate gradients solve its systems."""
 _FULL = 0.1
-"""The Hessian of columns with at least this share of non-zeros preconditions conjugate gradients."""
+"""Columns with at least this share of non-zeros are full: their Hessian is computed from a dense matrix, and it
+preconditions conjugate gradients."""
 _MOST_FULL = 400
 
 _Map = Callable[[Vector], Vector]
@@ -89,6 +91,8 @@ def _preconditioner(objective: Objective, weighted: Vector, diagonal: Vector) ->
 
 
 def _hessian(matrix: Any, curvature: Vector, penalties: Vector) -> Vector:
+    if scipy.sparse.issparse(matrix) and matrix.nnz >= _FULL * math.prod(matrix.shape):
+        matrix = matrix.toarray()
     if scipy.sparse.issparse(matrix):
         product = (matrix.T.multiply(curvature) @ matrix).toarray()
     else:

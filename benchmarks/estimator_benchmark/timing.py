@@ -19,7 +19,7 @@ from estimator_benchmark.objective import Objective
 from estimator_benchmark.peers import Peer, Solve, find_peers
 from estimator_benchmark.tolerance import GAP, Attempt, attempt, find_tolerance
 
-_CONTENDS = 2.0
+_CONTENDS = 1.6
 """Peers that are within this factor of the fastest are timed again, in turns with minmin."""
 
 
@@ -125,21 +125,24 @@ def _find_tolerances(
 ) -> dict[Peer, Attempt]:
     """The loosest sufficient tolerance of each peer. One that is known is tried again, which warms the peer up, too."""
     found: dict[Peer, Attempt] = {}
+    other_forms: dict[str, Attempt] = {}
     best = float("inf")
     for peer, solve in solves.items():
         key = f"{peer.title} {peer.version}"
         known = cache.get(key)
         if known is not None:
             found[peer] = Attempt(*known)
-            if found[peer].reached and found[peer].seconds < 2.0 * _CONTENDS * best:
-                again = attempt(solve, objective, minimum, found[peer].tol)
+            if found[peer].reached and found[peer].seconds < 1.5 * _CONTENDS * best:
+                again = attempt(solve, objective, minimum, found[peer].tol, max_seconds)
                 found[peer] = again if again.reached else found[peer]
                 known = known if again.reached else None
         if known is None:
-            found[peer] = find_tolerance(solve, objective, minimum, best, max_seconds)
+            other = other_forms.get(peer.name)
+            found[peer] = find_tolerance(solve, objective, minimum, best, max_seconds, other)
             cache.put(key, found[peer])
         if found[peer].reached:
             best = min(best, found[peer].seconds)
+        other_forms[peer.name] = found[peer]
     return found
 
 

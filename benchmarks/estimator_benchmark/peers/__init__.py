@@ -28,6 +28,8 @@ _MOST_ENTRIES = 30_000_000
 """The limit for a dense array."""
 _MOST_FACTORED = 3000
 """The limit for the coefficients of solvers that form a dense Hessian."""
+_FACTORED_FIRST = 400
+"""With at most this many coefficients, solvers that form a dense Hessian are tried first: they are often fast."""
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,16 @@ def find_peers(objective: Objective) -> list[Peer]:
     """All solvers that can minimise this objective, with the data in all forms that may suit them."""
     forms = _choose_forms(objective)
     peers = []
-    for package, solver in _SOLVERS[objective.loss]:
-        too_many = solver in _FACTORING and math.prod(objective.shape) > _MOST_FACTORED
+    size = math.prod(objective.shape)
+    order = sorted(_SOLVERS[objective.loss], key=lambda pair: size <= _FACTORED_FIRST and pair[1] not in _FACTORING)
+    for package, solver in order:
+        too_many = solver in _FACTORING and size > _MOST_FACTORED
         if too_many or (package in _WITHOUT_WEIGHTS and objective.data.weights is not None):
             continue
         if package == "glum":
             chosen = ["split", *(["F"] if "F" in forms and scipy.sparse.issparse(objective.data.matrix) else [])]
-        elif package == "liblinear-official":
-            chosen = ["CSR"]  # it has only one form, a list of (index, value)
+        elif package == "liblinear-official" or solver == "liblinear":
+            chosen = ["CSR"]  # it has only one form, a list of (index, value), to which others are converted
         elif objective.loss in ("poisson", "squared") and package == "scikit-learn":
             chosen = forms
         else:
