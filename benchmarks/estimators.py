@@ -1,151 +1,98 @@
-"""Times BlockLogisticRegression.fit() against other packages, and the first fit in a process against the second.
+"""Times fit() of minmin's estimators against other packages, on many data sets or on a file of yours.
 
-Seconds to a relative gap of 1e-9, one thread each. Each package gets the loosest tolerance that reaches the gap; then
-all of them run in turns. The data are converted to the form of each other package before the clock starts. fit() gets
-all columns in one scipy.sparse matrix or data frame, and everything that it does is timed.
+All minimise the same function until (f - f*)/(f(0) - f*) <= 1e-9, on one thread, and processor time counts. f* is
+computed apart, with a proof. fit() must prove the gap; each peer gets the loosest tolerance with which it reaches the
+gap, and the data in the form that suits it best, converted before the clock starts. fit() gets one matrix of all
+columns, and everything that it does is timed. The fits run in turns.
+
+    python benchmarks/estimators.py --sets a9a 'ijcnn1*' --cache cache
+    python benchmarks/estimators.py --ours --cache cache
+    python benchmarks/estimators.py --file claims.csv --target n --loss poisson --blocks 'x=town*' --alphas 1e-4 1e-6
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import subprocess
+import json
 import sys
-import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 sys.path.insert(0, str(Path(__file__).parent / "two_block_glm"))
-from benchmark_utils import clicks, real
-from benchmark_utils.model import Model, minimum
-from benchmark_utils.peers import PEERS
-from benchmark_utils.timing import Timing, time_to_gap
+from estimator_benchmark.file import read_objective
+from estimator_benchmark.first_fits import print_first_fits
+from estimator_benchmark.losses import LOSSES
+from estimator_benchmark.objective import Objective
+from estimator_benchmark.sets import choose_sets
+from estimator_benchmark.table import print_header, print_row, print_summary
+from estimator_benchmark.timing import time_fits
+from estimator_benchmark.tolerance import GAP
+from minmin.errors import InputError
 from report import print_machine
-
-Clock = Callable[[], float]
-
-GAP = 1e-9
-CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
-FIT = "minmin estimator"
-OURS = [FIT, "minmin estimator, frame", "minmin reduced-newton"]
-OTHERS = [
-    "scikit-learn newton-cg",
-    "scikit-learn lbfgs",
-    "scikit-learn liblinear",
-    "liblinear-official",
-    "glum lbfgs",
-    "glum irls-ls",
-    "cyanure",
-]
-REAL_PENALTIES = {
-    "a9a": [(1e-3, 1e-5), (1e-5, 1e-7)],
-    "w8a": [(1e-3, 1e-5), (1e-5, 1e-7)],
-    "criteo": [(1e-3, 1e-5), (1e-5, 1e-7)],
-}
-FRESH = """
-import sys, time
-from minmin import datasets, estimators
-
-X, labels = datasets.load_a1a()
-for _ in range(2):
-    start = time.perf_counter()
-    getattr(estimators, sys.argv[1])([slice(0, 100)]).fit(X, labels > 0)
-    print(time.perf_counter() - start)
-"""
-
-
-def sets() -> dict[str, Callable[[], Model]]:
-    """Functions that load the data sets, by name."""
-    generated: dict[str, Callable[[], Model]] = {
-        f"first kind, {name}": lambda penalties=penalties: Model(*clicks.first_kind(), *penalties)
-        for name, penalties in clicks.FIRST_KIND_PENALTIES.items()
-    }
-    generated["second kind"] = lambda: Model(*clicks.second_kind(), *clicks.SECOND_KIND_PENALTIES)
-    real_sets = {
-        f"{name}, {alpha_x:g}, {alpha_y:g}": lambda name=name, pair=(alpha_x, alpha_y): Model(*real.load(name), *pair)
-        for name, pairs in REAL_PENALTIES.items()
-        for alpha_x, alpha_y in pairs
-        if real.missing(name) is None
-    }
-    return {**generated, **real_sets}
-
-
-def time_peers(model: Model, names: list[str], repeats: int, max_seconds: float, clock: Clock) -> dict[str, Timing]:
-    """The timing of each package; if it reached the gap, its seconds are the median of runs in turns."""
-    best = minimum(model)
-    timings = {
-        name: time_to_gap(PEERS[name], model, best, GAP, repeats=1, max_seconds=max_seconds, clock=clock)
-        for name in names
-        if PEERS[name].why_not(model.X.shape[1] + model.Y.shape[1]) is None
-    }
-    solves = {name: PEERS[name].prepare(*model) for name, timing in timings.items() if timing.reached}
-    seconds: dict[str, list[float]] = {name: [] for name in solves}
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(repeats):
-            for name, solve in solves.items():
-                if timings[name].seconds < max_seconds / repeats:
-                    start = clock()
-                    solve(timings[name].tol)
-                    seconds[name].append(clock() - start)
-    return {
-        name: timing._replace(seconds=statistics.median(seconds[name])) if seconds.get(name) else timing
-        for name, timing in timings.items()
-    }
-
-
-def row(timings: dict[str, Timing]) -> Iterator[str]:
-    """The seconds of minmin, of the fastest other package with its ratio to fit(), and of all others."""
-    cells = {name: f"{'' if t.reached else '> '}{t.seconds:.3g}" for name, t in timings.items()}
-    others = {name: t.seconds for name, t in timings.items() if name in OTHERS and t.reached}
-    yield from (cells.get(name, "–") for name in OURS)
-    if others:
-        best = min(others, key=lambda name: others[name])
-        yield f"**{others[best] / timings[FIT].seconds:.2f} ×** {best}, {cells[best]}"
-    else:
-        yield "none"
-    yield ", ".join(f"{name} {cell}" for name, cell in cells.items() if name in OTHERS)
-
-
-def time_first_fits(kind: str, processes: int) -> tuple[float, float]:
-    """Median seconds of the first fit in a process, and of the second."""
-    command = [sys.executable, "-c", FRESH, kind]
-    runs = [
-        [float(line) for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
-        for _ in range(processes)
-    ]
-    first, second = (statistics.median(column) for column in zip(*runs, strict=True))
-    return first, second
 
 
 def main() -> None:
-    loaders = sets()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", nargs="*", default=list(loaders), choices=loaders)
-    parser.add_argument("--peers", nargs="*", default=OTHERS, choices=OTHERS)
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--max-seconds", type=float, default=15.0, help="limit for all tolerances of one package")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor time depends less on other work")
-    parser.add_argument("--processes", type=int, default=5, help="how many new processes to start for first fits")
-    arguments = parser.parse_args()
+    arguments = _parser().parse_args()
+    if arguments.first_fits:
+        print_machine("scikit-learn")
+        print_first_fits()
+        return
+    try:
+        chosen = list(_choose(arguments))
+    except InputError as error:
+        sys.exit(str(error))
     print_machine("scikit-learn", "liblinear-official", "cyanure", "glum")
     print(
-        f"{arguments.clock} seconds to (f - f*)/(f(0) - f*) <= {GAP:g}, medians of {arguments.repeats} runs in turns; "
-        "> means not reached\n"
+        f"Processor time until (f - f*)/(f(0) - f*) <= {GAP:g}, one thread, medians of {arguments.repeats} runs in "
+        "turns. > means given up, ~ one run.\n"
     )
-    print("| data | fit, sparse | fit, frame | minimize | fastest other / fit | others |")
-    print(f"|{'---|' * 6}")
-    for name in arguments.sets:
-        peers, clock = [*OURS, *arguments.peers], CLOCKS[arguments.clock]
-        timings = time_peers(loaders[name](), peers, arguments.repeats, arguments.max_seconds, clock)
-        print(f"| {name} | {' | '.join(row(timings))} |", flush=True)
-    print("\n| a1a, new process | first fit | second fit | difference |\n|---|---|---|---|")
-    for kind in ("BlockLogisticRegression", "BlockRidge", "BlockPoissonRegressor"):
-        first, second = time_first_fits(kind, arguments.processes)
-        print(f"| {kind} | {first:.3f} | {second:.3f} | {first - second:.3f} |", flush=True)
+    print_header(not arguments.ours)
+    rows = []
+    for name, load in chosen:
+        row = time_fits(
+            name,
+            load(),
+            repeats=arguments.repeats,
+            max_seconds=arguments.max_seconds,
+            cache_folder=arguments.cache,
+            with_peers=not arguments.ours,
+        )
+        print_row(row, not arguments.ours)
+        rows.append(row)
+        if arguments.json:
+            arguments.json.write_text(json.dumps([row.as_dict() for row in rows], indent=1))
+    print_summary(rows)
+
+
+def _choose(arguments: argparse.Namespace) -> Iterable[tuple[str, Callable[[], Objective]]]:
+    if arguments.file is None:
+        return choose_sets(arguments.sets, arguments.losses)
+    if arguments.loss is None:
+        raise InputError(f"--file needs --loss: {', '.join(LOSSES)}")
+    objective = read_objective(
+        arguments.file, arguments.loss, arguments.target, arguments.weight, arguments.blocks, arguments.alphas
+    )
+    return [(arguments.file.name, lambda: objective)]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="*", default=[], help="names or patterns: a9a, 'ijcnn1*', a9a:0.001,1e-05")
+    parser.add_argument("--losses", nargs="*", default=list(LOSSES), choices=LOSSES)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--max-seconds", type=float, default=8.0, help="limit for all tolerances of one peer")
+    parser.add_argument("--cache", type=Path, help="folder that keeps f* and the tolerances of the peers between runs")
+    parser.add_argument("--json", type=Path, help="file to write all figures to")
+    parser.add_argument("--ours", action="store_true", help="only minmin")
+    parser.add_argument("--first-fits", action="store_true", help="only the first fit in a process against the second")
+    own = parser.add_argument_group("your own data")
+    own.add_argument("--file", type=Path, help="LIBSVM, CSV or Parquet; .gz and .bz2, too; text becomes categories")
+    own.add_argument("--target", help="the column to predict; not for LIBSVM")
+    own.add_argument("--weight", help="the column of weights")
+    own.add_argument("--loss", choices=LOSSES)
+    own.add_argument("--blocks", nargs="*", default=[], help="NAME=COLUMNS: names and patterns, or 0:100 for LIBSVM")
+    own.add_argument("--alphas", nargs="+", type=float, default=[1e-4], help="one for all, or one per block")
+    return parser
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""The parts of benchmarks/estimators.py: data sets, the objective and its minimum, other packages, and timing."""

@@ -1,0 +1,173 @@
+"""Times minmin and the peers on one objective, with checks that every time is of a sufficient fit."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from estimator_benchmark import ours
+from estimator_benchmark.cache import Cache
+from estimator_benchmark.minimum import Minimum, find_minimum
+from estimator_benchmark.objective import Objective
+from estimator_benchmark.peers import Peer, Solve, find_peers
+from estimator_benchmark.tolerance import GAP, Attempt, attempt, find_tolerance
+
+_CONTENDS = 1.6
+"""Peers that are within this factor of the fastest are timed again, in turns with minmin."""
+
+
+@dataclass(frozen=True)
+class PeerTime:
+    """The time of a peer. If it did not reach the gap, it takes longer than ``seconds``.
+
+    ``runs`` is the number of runs in turns; 0 for a peer that was far from the fastest and ran once, before.
+    """
+
+    name: str
+    form: str
+    reached: bool
+    tol: float
+    seconds: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """All that is measured on one objective."""
+
+    name: str
+    loss: str
+    rows: int
+    blocks: tuple[int, ...]
+    classes: int
+    nnz: int
+    seconds: float
+    passes: int
+    steps: int
+    gap: float
+    why_not_certified: str | None
+    peers: tuple[PeerTime, ...]
+
+    @property
+    def best(self) -> PeerTime | None:
+        """The fastest peer that reached the gap."""
+        return min((peer for peer in self.peers if peer.reached), key=lambda peer: peer.seconds, default=None)
+
+    @property
+    def ratio(self) -> float | None:
+        """The time of the best peer, divided by ours."""
+        return None if self.best is None else self.best.seconds / self.seconds
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "best": self.best and self.best.name, "ratio": self.ratio}
+
+
+def time_fits(
+    name: str, objective: Objective, *, repeats: int, max_seconds: float, cache_folder: Path | None, with_peers: bool
+) -> Row:
+    """Median seconds of processor time, on one thread, until (f - f*)/(f(0) - f*) <= GAP; ours must be proved."""
+    cache = Cache(cache_folder, objective)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        minimum = _find_minimum(objective, cache)
+        peers = find_peers(objective) if with_peers else []
+        solves = {peer: peer.prepare(objective) for peer in peers if peer.installed}
+        with threadpool_limits(limits=1):  # after the imports: limits apply only to libraries that are loaded
+            _require_one_thread()
+            found = _find_tolerances(solves, objective, minimum.value, max_seconds, cache)
+            fastest = min((a.seconds for a in found.values() if a.reached), default=0.0)
+            contenders = {peer: a.tol for peer, a in found.items() if a.reached and a.seconds <= _CONTENDS * fastest}
+            tol = GAP * (objective.start_value - minimum.value - minimum.error)
+            model = ours.fit(objective, tol)
+            tasks: dict[Any, Callable[[], object]] = {"ours": lambda: ours.fit(objective, tol)}
+            for peer, peer_tol in contenders.items():
+                tasks[peer] = lambda peer=peer, peer_tol=peer_tol: solves[peer](peer_tol)
+            seconds = _time_in_turns(tasks, repeats)
+    coef = model.coef_[0] if objective.loss == "logistic" else model.coef_
+    gap = objective.relative_gap(coef, minimum.value)
+    times = [
+        PeerTime(peer.name, peer.form, a.reached, a.tol, seconds.get(peer, a.seconds), repeats * (peer in contenders))
+        for peer, a in found.items()
+    ]
+    return Row(
+        name=name,
+        loss=objective.loss,
+        rows=objective.data.matrix.shape[0],
+        blocks=tuple(objective.data.sizes()),
+        classes=objective.shape[0] if objective.loss == "softmax" else 1,
+        nnz=objective.data.nnz,
+        seconds=seconds["ours"],
+        passes=model.calls_["passes"],
+        steps=model.n_iter_,
+        gap=gap,
+        why_not_certified=ours.why_not_certified(model, tol) or (None if gap <= GAP else f"the gap is {gap:.1e}"),
+        peers=tuple(_choose_best_forms(times)),
+    )
+
+
+def _find_minimum(objective: Objective, cache: Cache) -> Minimum:
+    known = cache.get("minimum")
+    if known is None:
+        known = find_minimum(objective)
+        cache.put("minimum", known)
+    return Minimum(*known)
+
+
+def _find_tolerances(
+    solves: Mapping[Peer, Solve], objective: Objective, minimum: float, max_seconds: float, cache: Cache
+) -> dict[Peer, Attempt]:
+    """The loosest sufficient tolerance of each peer. One that is known is tried again, which warms the peer up, too."""
+    found: dict[Peer, Attempt] = {}
+    other_forms: dict[str, Attempt] = {}
+    best = float("inf")
+    for peer, solve in solves.items():
+        key = f"{peer.title} {peer.version}"
+        known = cache.get(key)
+        if known is not None:
+            found[peer] = Attempt(*known)
+            if found[peer].reached and found[peer].seconds < 1.5 * _CONTENDS * best:
+                again = attempt(solve, objective, minimum, found[peer].tol, max_seconds)
+                found[peer] = again if again.reached else found[peer]
+                known = known if again.reached else None
+        if known is None:
+            other = other_forms.get(peer.name)
+            found[peer] = find_tolerance(solve, objective, minimum, best, max_seconds, other)
+            cache.put(key, found[peer])
+        if found[peer].reached:
+            best = min(best, found[peer].seconds)
+        other_forms[peer.name] = found[peer]
+    return found
+
+
+def _time_in_turns(tasks: Mapping[Any, Callable[[], object]], repeats: int) -> dict[Any, float]:
+    """Median seconds of each task. All run in turns, and each turn starts with another, so that none gains by order."""
+    seconds: dict[Any, list[float]] = {key: [] for key in tasks}
+    keys = list(tasks)
+    for turn in range(repeats):
+        first = turn % len(keys)
+        for key in keys[first:] + keys[:first]:
+            start = time.process_time()
+            tasks[key]()
+            seconds[key].append(time.process_time() - start)
+    return {key: statistics.median(times) for key, times in seconds.items()}
+
+
+def _choose_best_forms(times: list[PeerTime]) -> list[PeerTime]:
+    """For each solver, its time with the form of the data that suits it best; fast solvers first."""
+    by_name: dict[str, PeerTime] = {}
+    for peer in sorted(times, key=lambda peer: (not peer.reached, peer.seconds)):
+        by_name.setdefault(peer.name, peer)
+    return list(by_name.values())
+
+
+def _require_one_thread() -> None:
+    several = [library["filepath"] for library in threadpool_info() if library["num_threads"] > 1]
+    if several:
+        raise RuntimeError(f"these libraries use several threads: {', '.join(several)}")
