@@ -74,4 +74,4 @@ def solve_newton_system(
         most_steps=most_steps,
         is_enough=is_enough,
     )
-    return NewtonStep(search_direction.times(0.0) if total is None else total, dy, *end)
+    return NewtonStep(evaluation.slice.along(0.0 * gradient) if total is None else total, dy, *end)

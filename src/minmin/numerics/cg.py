@@ -77,6 +77,8 @@ def conjugate_gradients(
     size = preconditioned_length = dot(residual, search)  # pᵀMp
     first, enough = size, square(tolerance) * size
     min_curvature, refined, price = math.inf, False, preconditioner.price
+    if size == 0.0:
+        return CgEnd(False, 0.0, min_curvature, refined)
     for step in range(1, most_steps + 1):
         image = apply(search)
         curvature = dot(search, image)

@@ -43,7 +43,7 @@ where the sample saves half of the passes, and 0.13 on text, where it saves none
 _PRODUCTS_PER_NUMBER, _DENSE_DISCOUNT = 15.0, 0.25
 """A product with a sparse matrix takes as long per stored number as this many multiplications in a Gram matrix, 0.9 ns
 and 0.06 ns; one with a dense matrix takes a quarter of that."""
-_FIXED_COST, _STEP_COST = 1e6, 2e4
+_FIXED_COST, _STEP_COST = 3e5, 2e4
 """What a sample and a step of conjugate gradients cost on the smallest data, in stored numbers of a sparse matrix."""
 _RIDGE = 1e-8
 """Added to the unit diagonal of the sampled matrix, so that it can be factorised if it is singular."""
