@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from array_api_compat import device
 
-from minmin.core.arrays import Array, array_eps, inner, namespace_of
+from minmin.core.arrays import Array, array_eps, inner, largest, namespace_of
 from minmin.core.bound import Bound
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import dot, norm, square
@@ -17,6 +17,11 @@ from minmin.problems.linear.penalties import Penalty
 
 if TYPE_CHECKING:
     from minmin.problems.linear.evaluation import LinearEvaluation, LinearYStepModel
+
+
+_NEGLIGIBLE = 1e-6
+"""Rounding errors count as small if they alone give at most this fraction of a bound: they add 0.2 % to it at most, so
+rough upper limits of them are good enough."""
 
 
 def bound_by_duality(
@@ -41,23 +46,39 @@ def bound_by_duality(
     If H_yy was not factorised, this step is taken in the unpenalised columns of y alone, with the K of those columns.
     It adds at most |√h Y|δ to the other columns. Without a K, or with an unpenalised column in x, there is no bound.
     """
-    m, rounding = evaluation.model, _Rounding(evaluation, after)
-    in_y = _bound_in_y(evaluation, after, y_root, rounding)
-    value_in_x = floor_in_x = math.inf
-    penalty = m.x_block.penalty
-    if penalty.covers_all:
-        noise, size = rounding.in_x_over_penalty()
-        value_in_x = 0.5 * square(penalty.dual_norm(after.grad_x) + noise + size * in_y.left)
-        floor_in_x = 0.5 * square(noise + size * in_y.floor_left)
-    hessian = evaluation.margin_hessian
-    curved = math.sqrt(max(inner(hessian.times(after.image), after.image), 0.0))
-    value = square(curved + in_y.left) + value_in_x + in_y.value
-    floor = square(in_y.floor_left) + floor_in_x + in_y.floor
-    proved = m.loss.is_in_dual_domain(after.image, hessian) and math.isfinite(value)
+    gradient_y = evaluation.model.y_block.gradient(after.residual, evaluation.y)
+    rounding = _Rounding(evaluation, after, rough=True)
+    value, floor = _bound_with(rounding, evaluation, after, gradient_y, y_root)
+    if rounding.is_rough and floor <= _NEGLIGIBLE * value < math.inf:
+        floor = 0.0
+    elif rounding.is_rough:
+        rounding = _Rounding(evaluation, after, rough=False)
+        value, floor = _bound_with(rounding, evaluation, after, gradient_y, y_root)
+    loss, hessian = evaluation.model.loss, evaluation.margin_hessian
+    proved = loss.is_in_dual_domain(after.image, hessian) and math.isfinite(value)
     return (
         Bound(value if proved else math.inf, floor if math.isfinite(floor) else 0.0, "data" if proved else "estimate"),
         rounding.noise,
     )
+
+
+def _bound_with(
+    rounding: _Rounding,
+    evaluation: LinearEvaluation,
+    after: LinearYStepModel,
+    gradient_y: Array,
+    y_root: Array | None,
+) -> tuple[float, float]:
+    """The bound with these rounding errors, and what it would be if both gradients were rounding errors."""
+    in_y = _bound_in_y(evaluation, gradient_y, y_root, rounding)
+    value_in_x = floor_in_x = math.inf
+    penalty = evaluation.model.x_block.penalty
+    if penalty.covers_all:
+        noise, size = rounding.in_x_over_penalty()
+        value_in_x = 0.5 * square(penalty.dual_norm(after.grad_x) + noise + size * in_y.left)
+        floor_in_x = 0.5 * square(noise + size * in_y.floor_left)
+    curved = math.sqrt(max(inner(evaluation.margin_hessian.times(after.image), after.image), 0.0))
+    return square(curved + in_y.left) + value_in_x + in_y.value, square(in_y.floor_left) + floor_in_x + in_y.floor
 
 
 class _BoundInY(NamedTuple):
@@ -77,11 +98,8 @@ class _BoundInY(NamedTuple):
     floor_left: float = 0.0
 
 
-def _bound_in_y(
-    evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None, rounding: _Rounding
-) -> _BoundInY:
-    block = evaluation.model.y_block
-    penalty, gradient = block.penalty, block.gradient(after.residual, evaluation.y)
+def _bound_in_y(evaluation: LinearEvaluation, gradient: Array, y_root: Array | None, rounding: _Rounding) -> _BoundInY:
+    penalty = evaluation.model.y_block.penalty
     if rounding.y_sizes is None:
         size, noise = norm(gradient), rounding.noise[1]
         return _BoundInY(square(size + noise) / (2.0 * penalty.least), square(noise) / (2.0 * penalty.least))
@@ -109,7 +127,7 @@ class _Rounding:
 
     For a block with one penalty, one number is enough, and it costs nothing. A block with a penalty per column may have
     columns in very different units. Then errors in y are computed per column, and errors in x in the norm of the
-    penalties.
+    penalties. That takes two more products with Y, so rough upper limits of them are tried first.
 
     Attributes
     ----------
@@ -119,16 +137,19 @@ class _Rounding:
         |y| + |dy| of every coefficient.
     y_sizes : array or None
         √Σ h_i Y_ij² of every coefficient of y; None if y has one penalty above 0.
+    is_rough : bool
+        Whether errors in y are upper limits, from the largest h_i and residual, that could be computed more exactly.
     """
 
-    def __init__(self, evaluation: LinearEvaluation, after: LinearYStepModel):
+    def __init__(self, evaluation: LinearEvaluation, after: LinearYStepModel, *, rough: bool):
         x_block, y_block = evaluation.model.x_block, evaluation.model.y_block
         h, self._x = evaluation.margin_hessian.diagonal, evaluation.x
         self._x_block, self._y_block, self._residual = x_block, y_block, after.residual
         self._eps = array_eps(evaluation.x)
         self.y_terms = abs(evaluation.y) + abs(after.dy)
         one_alpha_y = y_block.penalty.is_one_number and y_block.penalty.covers_all
-        self.y_sizes = None if one_alpha_y else y_block.term_sizes(h**0.5)
+        self.is_rough = rough and not one_alpha_y
+        self.y_sizes = None if one_alpha_y else self._y_term_sizes(h**0.5)
         rows = x_block.row_norms_squared(), y_block.row_norms_squared()
         self._sizes = tuple(math.sqrt(inner_of_rows(h, squares)) for squares in rows)
         # Margins have errors of eps·(|X_i||x| + |Y_i||y|), and residuals have the curvature times that.
@@ -146,13 +167,17 @@ class _Rounding:
         )
         self.noise = noise_x, noise_y
 
+    def _y_term_sizes(self, r: Array) -> Array:
+        """√Σ_i r_i² Y_ij² for every coefficient of y, or a rough upper limit of it."""
+        return largest(r) * self._y_block.column_norms() if self.is_rough else self._y_block.term_sizes(r)
+
     def _residual_size(self, row_squares: Array) -> float:
         """√Σ_i r_i² |row i|²."""
         return math.sqrt(inner_of_rows(self._residual * self._residual, row_squares))
 
     def noise_by_y_column(self, y_sizes: Array) -> Array:
         """The errors in every entry of ∇ᵧ."""
-        terms = self._y_block.term_sizes(self._residual) + self._margin_error * y_sizes
+        terms = self._y_term_sizes(self._residual) + self._margin_error * y_sizes
         return rounding_error(self._eps, terms + self._y_block.penalty.alpha * self.y_terms)
 
     def in_x_over_penalty(self) -> tuple[float, float]:

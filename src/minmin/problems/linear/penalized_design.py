@@ -5,6 +5,8 @@ from __future__ import annotations
 from copy import copy
 from functools import cached_property
 
+from array_api_compat import device
+
 from minmin.core.arrays import Array, identity, namespace_of, reshape
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.vectors import dot
@@ -113,6 +115,11 @@ class PenalizedDesign:
         self._tally.add_setup(self._kind.replace("passes", "row_norms"), self._kind)
         return self.design.row_norms_squared
 
+    def column_norms(self) -> Array:
+        """√Σ_i A_ij² for every coefficient; computed once, and counted once per run."""
+        self._tally.add_setup(self._kind.replace("passes", "column_norms"), self._kind)
+        return self._repeat(self._derived.column_norms)
+
     def row_norms_over_penalty(self) -> Array:
         """Σ_j A_ij²/alpha_j over penalised columns, for every row; counted once per run. Needs a penalty per column."""
         self._tally.add_setup(self._kind.replace("passes", "row_norms_over_penalty"), self._kind)
@@ -148,6 +155,12 @@ class _Derived:
 
     def __init__(self, design: Design, penalty: Penalty, outputs: int):
         self._design, self._penalty, self._outputs = design, penalty, outputs
+
+    @cached_property
+    def column_norms(self) -> Array:
+        xp, prototype = namespace_of(self._design.prototype), self._design.prototype
+        ones = xp.ones(self._design.shape[0], dtype=prototype.dtype, device=device(prototype))
+        return self._design.column_squares(ones) ** 0.5
 
     @cached_property
     def row_norms_over_penalty(self) -> Array:
