@@ -14,21 +14,23 @@ from minmin.errors import InputError, near_names
 from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.estimators.penalties import Alphas
 from minmin.numerics.dense import DENSE_UP_TO
+from minmin.problems.linear.pairs import RowPairs
 
 _Vector = np.ndarray[Any, Any]
 
-_MOST_COST_RATIO = 128
-"""A block goes into Y if computing YᵀY takes at most this many multiplications per multiplication of a product with the
-data. A Newton step takes ten to thirty such products; one multiplication takes 1.2 ns in a product and 0.04 ns in YᵀY.
-Measured beside 20,000 sparse columns: a block with a ratio of 65 took 0.10 s both in Y and in X; one with 143 took
-0.26 s in Y and 0.17 s in X."""
+_MOST_COST_RATIO, _MOST_COST_RATIO_SPARSE = 128, 48
+"""A block goes into Y if computing YᵀY takes at most this many multiplications per number in the data. A multiplication
+takes 0.06 to 0.1 ns there; a product with the data takes 0.25 ns per number of a dense matrix and 0.8 ns per number of
+a sparse one, and Newton's method takes some ten products per YᵀY if the block is in X. 50,000 × 50 dense numbers take
+95 ms in Y and 255 ms in X (ratio 50), 67,856 × 27 categories take 81 and 38 ms (ratio 121)."""
+_MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_IF_MANY = 30, 100
+"""If Y is sparse, YᵀY is computed from pairs of numbers in the same row. If they are few, it takes 11 ns per pair to
+find them and 0.8 ns to use them: in eight Newton steps that is as much as this many multiplications per pair and YᵀY.
+If they are many, they are found anew for every YᵀY."""
 _FULL = 0.9
 """A column of a sparse matrix is full if at least this share of its entries is stored, as for numeric columns beside
 categories. Fits with columns in Y that were at least half full took 0.7 to 1.5 times as long, so only clear cases go
 into Y."""
-_SPARSE_BELOW = 0.125
-"""Y is kept sparse if less than this share of its entries is stored. a9a with 24 such columns took 0.09 s; with six
-half-full columns added, which made Y dense, 0.14 s."""
 
 
 @dataclass(frozen=True)
@@ -150,11 +152,17 @@ def _choose_columns(
     rows, features = matrix.shape
     sparse = scipy.sparse.issparse(matrix)
     stored = (matrix.nnz if sparse else rows * features) + intercept * rows
+    most_cost_ratio = _MOST_COST_RATIO_SPARSE if sparse else _MOST_COST_RATIO
     chosen = np.zeros(features, dtype=bool)
 
     def take(columns: Columns, most_cost_ratio: float) -> None:
-        width = int(chosen.sum()) + len(columns) + intercept
-        if outputs * width <= DENSE_UP_TO and outputs * rows * width**2 <= most_cost_ratio * stored:
+        wanted = chosen.copy()
+        wanted[columns] = True
+        width = int(wanted.sum()) + intercept
+        if outputs * width > DENSE_UP_TO:
+            return
+        most = most_cost_ratio * stored / outputs
+        if rows * width**2 <= most or (sparse and _MULTIPLICATIONS_PER_PAIR * _count_pairs(matrix, wanted) <= most):
             chosen[columns] = True
 
     by_size = sorted(blocks, key=lambda name: len(blocks[name]))
@@ -163,10 +171,17 @@ def _choose_columns(
             take(blocks[name], math.inf)
     for name in by_size:
         if not chosen[blocks[name][0]]:
-            take(blocks[name], _MOST_COST_RATIO)
+            take(blocks[name], most_cost_ratio)
     if sparse and not chosen.any():
-        take(np.flatnonzero(np.bincount(matrix.indices, minlength=features) >= _FULL * rows), _MOST_COST_RATIO)
+        take(np.flatnonzero(np.bincount(matrix.indices, minlength=features) >= _FULL * rows), most_cost_ratio)
     return chosen
+
+
+def _count_pairs(csr: Any, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> float:
+    """How many pairs of numbers in the same row the wanted columns have, a number with itself included."""
+    before = np.concatenate([[0], np.cumsum(wanted[csr.indices])])
+    counts = np.diff(before[csr.indptr]).astype(np.float64)
+    return 0.5 * float(counts @ (counts + 1.0))
 
 
 def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
@@ -174,9 +189,11 @@ def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> A
     if width == 0:
         return np.zeros((rows, 1), dtype=matrix.dtype)
     part = _take(matrix, columns)
-    if scipy.sparse.issparse(part) and part.nnz + rows < _SPARSE_BELOW * rows * width:
-        return _append_ones(part) if fit_intercept else part
     if scipy.sparse.issparse(part):
+        csr = _append_ones(part) if fit_intercept else part
+        per_pair = _MULTIPLICATIONS_PER_PAIR if RowPairs.are_few(csr) else _MULTIPLICATIONS_IF_MANY
+        if per_pair * _count_pairs(csr, np.ones(width, dtype=bool)) < rows * width**2:
+            return csr
         part = part.toarray()
     if not fit_intercept:
         return part

@@ -26,15 +26,16 @@ class RowPairs:
         rows, self._columns = matrix.shape
         later = _count_later(matrix)
         ends = np.concatenate([[0], np.cumsum(later)])
-        left = np.repeat(np.arange(matrix.nnz), later)
-        right = left + np.arange(len(left)) - np.repeat(ends[:-1], later)
-        places = matrix.indices[left].astype(np.int64) * self._columns + matrix.indices[right]
-        pointers = ends[matrix.indptr]
-        index_dtype = np.int32 if max(self._columns**2, len(left)) <= np.iinfo(np.int32).max else np.int64
-        products = scipy.sparse.csr_array(
-            (matrix.data[left] * matrix.data[right], places.astype(index_dtype), pointers.astype(index_dtype)),
-            shape=(rows, self._columns**2),
-        )
+        count = int(ends[-1])
+        fits = max(self._columns**2, count, matrix.nnz) <= np.iinfo(np.int32).max
+        index_dtype = np.int32 if fits else np.int64
+        shifts = (np.arange(matrix.nnz) - ends[:-1]).astype(index_dtype)
+        right = np.arange(count, dtype=index_dtype) + np.repeat(shifts, later)
+        columns = matrix.indices.astype(index_dtype)
+        places = np.repeat(self._columns * columns, later) + columns[right]
+        values = np.repeat(matrix.data, later) * matrix.data[right]
+        pointers = ends[matrix.indptr].astype(index_dtype)
+        products = scipy.sparse.csr_array((values, places, pointers), shape=(rows, self._columns**2))
         self._transposed = products.T
 
     @staticmethod
