@@ -21,6 +21,11 @@ from estimator_benchmark.tolerance import GAP, Attempt, attempt, find_tolerance
 
 _CONTENDS = 1.6
 """Peers that are within this factor of the fastest are timed again, in turns with minmin."""
+_FORM_CONTENDS = 1.2
+"""The same, for the same solver with the data in another form."""
+_ENOUGH_SECONDS = 30.0
+_FEWEST_TURNS = 3
+"""After these turns no other begins if the turns have taken so long: long runs vary less."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Row:
     classes: int
     nnz: int
     seconds: float
+    turns: int
     passes: int
     steps: int
     gap: float
@@ -82,18 +88,17 @@ def time_fits(
         with threadpool_limits(limits=1):  # after the imports: limits apply only to libraries that are loaded
             _require_one_thread()
             found = _find_tolerances(solves, objective, minimum.value, max_seconds, cache)
-            fastest = min((a.seconds for a in found.values() if a.reached), default=0.0)
-            contenders = {peer: a.tol for peer, a in found.items() if a.reached and a.seconds <= _CONTENDS * fastest}
+            contenders = _choose_contenders(found)
             tol = GAP * (objective.start_value - minimum.value - minimum.error)
             model = ours.fit(objective, tol)
             tasks: dict[Any, Callable[[], object]] = {"ours": lambda: ours.fit(objective, tol)}
             for peer, peer_tol in contenders.items():
                 tasks[peer] = lambda peer=peer, peer_tol=peer_tol: solves[peer](peer_tol)
-            seconds = _time_in_turns(tasks, repeats)
+            seconds, turns = _time_in_turns(tasks, repeats)
     coef = model.coef_[0] if objective.loss == "logistic" else model.coef_
     gap = objective.relative_gap(coef, minimum.value)
     times = [
-        PeerTime(peer.name, peer.form, a.reached, a.tol, seconds.get(peer, a.seconds), repeats * (peer in contenders))
+        PeerTime(peer.name, peer.form, a.reached, a.tol, seconds.get(peer, a.seconds), turns * (peer in contenders))
         for peer, a in found.items()
     ]
     return Row(
@@ -104,6 +109,7 @@ def time_fits(
         classes=objective.shape[0] if objective.loss == "softmax" else 1,
         nnz=objective.data.nnz,
         seconds=seconds["ours"],
+        turns=turns,
         passes=model.calls_["passes"],
         steps=model.n_iter_,
         gap=gap,
@@ -146,17 +152,34 @@ def _find_tolerances(
     return found
 
 
-def _time_in_turns(tasks: Mapping[Any, Callable[[], object]], repeats: int) -> dict[Any, float]:
-    """Median seconds of each task. All run in turns, and each turn starts with another, so that none gains by order."""
+def _choose_contenders(found: Mapping[Peer, Attempt]) -> dict[Peer, float]:
+    """The peers that may be the fastest, with their tolerances."""
+    reached = {peer: a for peer, a in found.items() if a.reached}
+    fastest = min((a.seconds for a in reached.values()), default=0.0)
+    of_solver = {peer.name: min(a.seconds for p, a in reached.items() if p.name == peer.name) for peer in reached}
+    return {
+        peer: a.tol
+        for peer, a in reached.items()
+        if a.seconds <= _CONTENDS * fastest and a.seconds <= _FORM_CONTENDS * of_solver[peer.name]
+    }
+
+
+def _time_in_turns(tasks: Mapping[Any, Callable[[], object]], repeats: int) -> tuple[dict[Any, float], int]:
+    """Median seconds of each task, and the number of turns.
+
+    All run in turns, and each turn starts with another task, so that none gains by its place in the order.
+    """
     seconds: dict[Any, list[float]] = {key: [] for key in tasks}
     keys = list(tasks)
     for turn in range(repeats):
+        if turn >= _FEWEST_TURNS and sum(map(sum, seconds.values())) > _ENOUGH_SECONDS:
+            break
         first = turn % len(keys)
         for key in keys[first:] + keys[:first]:
             start = time.process_time()
             tasks[key]()
             seconds[key].append(time.process_time() - start)
-    return {key: statistics.median(times) for key, times in seconds.items()}
+    return {key: statistics.median(times) for key, times in seconds.items()}, len(seconds[keys[0]])
 
 
 def _choose_best_forms(times: list[PeerTime]) -> list[PeerTime]:
