@@ -25,7 +25,7 @@ def limit_seconds(seconds: float) -> Iterator[None]:
             sys.__unraisablehook__(unraisable)
 
     before, sys.unraisablehook = signal.signal(signal.SIGPROF, stop), report
-    signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN)
+    signal.setitimer(signal.ITIMER_PROF, min(seconds, 1e6), _AGAIN)
     try:
         yield
     finally:
