@@ -66,8 +66,8 @@ class Row:
 
     @property
     def best(self) -> PeerTime | None:
-        """The fastest peer that reached the gap."""
-        return min((peer for peer in self.peers if peer.reached), key=lambda peer: peer.seconds, default=None)
+        """The fastest peer that reached the gap; only those that ran in turns with minmin can be it."""
+        return min((peer for peer in self.peers if peer.runs), key=lambda peer: peer.seconds, default=None)
 
     @property
     def ratio(self) -> float | None:
@@ -186,7 +186,7 @@ def _time_in_turns(tasks: Mapping[Any, Callable[[], object]], repeats: int) -> t
 def _choose_best_forms(times: list[PeerTime]) -> list[PeerTime]:
     """For each solver, its time with the form of the data that suits it best; fast solvers first."""
     by_name: dict[str, PeerTime] = {}
-    for peer in sorted(times, key=lambda peer: (not peer.reached, peer.seconds)):
+    for peer in sorted(times, key=lambda peer: (not peer.reached, not peer.runs, peer.seconds)):
         by_name.setdefault(peer.name, peer)
     return list(by_name.values())
 

@@ -114,7 +114,8 @@ def find_peers(objective: Objective) -> list[Peer]:
         if too_many or (package in _WITHOUT_WEIGHTS and objective.data.weights is not None):
             continue
         if package == "glum":
-            chosen = ["split", *(["F"] if "F" in forms and scipy.sparse.issparse(objective.data.matrix) else [])]
+            is_split = scipy.sparse.issparse(objective.data.matrix) or objective.data.one_hot
+            chosen = ["split", "F"] if is_split and "F" in forms else ["split"]
         elif package == "liblinear-official" or solver == "liblinear":
             chosen = ["CSR"]  # it has only one form, a list of (index, value), to which others are converted
         elif objective.loss in ("poisson", "squared") and package == "scikit-learn":
