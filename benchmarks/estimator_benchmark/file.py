@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -84,19 +85,16 @@ def _read_frame(
 
 
 def _parse_numbers(text: str) -> Any:
-    """Column numbers from slices like 0:100 and single numbers, counted from 0."""
-    parts = [part.split(":") for part in text.split(",")]
-    try:
-        bounds = [[int(number) if number else None for number in part] for part in parts]
-    except ValueError:
-        bounds = []
-    if not bounds or any(len(part) > 2 for part in bounds):
-        raise InputError(f"--blocks …={text}: columns of a LIBSVM file are slices like 0:100, counted from 0")
-    if len(bounds) == 1 and len(bounds[0]) == 2:
-        return slice(*bounds[0])
-    if any(None in part for part in bounds):
-        raise InputError(f"--blocks …={text}: give both ends of each slice if there are several")
-    return np.concatenate([np.arange(part[0], part[-1] + (len(part) == 1)) for part in bounds])
+    """A slice like 0:100, or column numbers from several of them, counted from 0."""
+    if match := re.fullmatch(r"(\d*):(\d*)", text):
+        return slice(*(int(number) if number else None for number in match.groups()))
+    if not re.fullmatch(r"\d+(:\d+)?(,\d+(:\d+)?)*", text):
+        raise InputError(
+            f"--blocks {text}: columns of a LIBSVM file are slices like 0:100, counted from 0; several slices, as in "
+            "0:10,20:30, need both ends"
+        )
+    bounds = [[int(number) for number in part.split(":")] for part in text.split(",")]
+    return np.concatenate([np.arange(part[0], part[1] if len(part) > 1 else part[0] + 1) for part in bounds])
 
 
 def _check_target(column: Any, loss: str, path: Path) -> Vector:

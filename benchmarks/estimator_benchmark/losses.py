@@ -32,11 +32,12 @@ def _curve_logistic(margins: Vector, target: Vector) -> Curve:
 
 
 def _value_softmax(margins: Vector, target: Vector) -> Vector:
-    return logsumexp(margins, axis=1) - margins[np.arange(len(target)), target]
+    losses: Vector = logsumexp(margins, axis=1) - margins[np.arange(len(target)), target]
+    return losses
 
 
 def _slope_softmax(margins: Vector, target: Vector) -> Vector:
-    slopes = softmax(margins, axis=1)
+    slopes: Vector = softmax(margins, axis=1)
     slopes[np.arange(len(target)), target] -= 1.0
     return slopes
 

@@ -61,10 +61,11 @@ def _newton_step(objective: Objective, coef: Vector, gradient: Vector) -> Vector
     times_curvature, curvature = LOSSES[objective.loss].curve(matrix @ coef.T, objective.data.target)
     if coef.ndim == 1 and len(coef) <= _FACTORED_UP_TO:
         factor = scipy.linalg.cho_factor(_hessian(matrix, objective.shares * curvature, penalties))
-        return -scipy.linalg.cho_solve(factor, gradient)
+        return _solve(factor, -gradient)
 
     def times(v: Vector) -> Vector:
-        return (matrix.T @ (objective.shares * times_curvature(matrix @ v.T).T).T).T + penalties * v
+        product: Vector = (matrix.T @ (objective.shares * times_curvature(matrix @ v.T).T).T).T + penalties * v
+        return product
 
     weighted = (objective.shares * curvature.T).T
     squares = matrix.multiply(matrix) if scipy.sparse.issparse(matrix) else matrix**2
@@ -84,20 +85,26 @@ def _preconditioner(objective: Objective, weighted: Vector, diagonal: Vector) ->
         result = v / diagonal
         rows, given = np.atleast_2d(result), np.atleast_2d(v)
         for row, vector, factor in zip(rows, given, factors, strict=False):
-            row[full] = scipy.linalg.cho_solve(factor, vector[full])
+            row[full] = _solve(factor, vector[full])
         return result
 
     return apply
 
 
+def _solve(factor: Any, v: Vector) -> Vector:
+    solution: Vector = scipy.linalg.cho_solve(factor, v)
+    return solution
+
+
 def _hessian(matrix: Any, curvature: Vector, penalties: Vector) -> Vector:
     if scipy.sparse.issparse(matrix) and matrix.nnz >= _FULL * math.prod(matrix.shape):
         matrix = matrix.toarray()
+    hessian: Vector = np.diag(penalties)
     if scipy.sparse.issparse(matrix):
-        product = (matrix.T.multiply(curvature) @ matrix).toarray()
+        hessian += (matrix.T.multiply(curvature) @ matrix).toarray()
     else:
-        product = matrix.T @ (curvature[:, None] * matrix)
-    return product + np.diag(penalties)
+        hessian += matrix.T @ (curvature[:, None] * matrix)
+    return hessian
 
 
 def _conjugate_gradients(times: _Map, precondition: _Map, residual: Vector) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,7 +43,7 @@ class Data:
 
     @property
     def density(self) -> float:
-        return self.nnz / (self.matrix.shape[0] * self.matrix.shape[1])
+        return float(self.nnz / math.prod(self.matrix.shape))
 
     def sizes(self) -> list[int]:
         """The number of columns of each block."""
@@ -97,7 +98,8 @@ class Objective:
 
     def gradient(self, coef: Vector) -> Vector:
         slopes = LOSSES[self.loss].slope(self.data.matrix @ coef.T, self.data.target)
-        return (self.data.matrix.T @ (self.shares * slopes.T).T).T + self.penalties * coef
+        gradient: Vector = (self.data.matrix.T @ (self.shares * slopes.T).T).T + self.penalties * coef
+        return gradient
 
     def relative_gap(self, coef: Vector, minimum: float) -> float:
         """(f(w) - f*)/(f(0) - f*); NaN if f is not finite."""

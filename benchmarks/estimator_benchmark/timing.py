@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,17 @@ from estimator_benchmark import ours
 from estimator_benchmark.cache import Cache
 from estimator_benchmark.minimum import Minimum, find_minimum
 from estimator_benchmark.objective import Objective
-from estimator_benchmark.peers import Peer, Solve, find_peers
+from estimator_benchmark.peers import Peer, find_peers
 from estimator_benchmark.tolerance import GAP, Attempt, attempt, find_tolerance
 
 _CONTENDS = 1.6
 """Peers that are within this factor of the fastest are timed again, in turns with minmin."""
+_FORM_CONTENDS = 1.2
+"""The same, for the same solver with the data in another form."""
+_ENOUGH_SECONDS = 30.0
+_FEWEST_TURNS = 3
+"""After these turns no other begins if the turns have taken so long: long runs vary less."""
+_STALE = "if the tolerance comes from a cache, delete the cache"
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,7 @@ class Row:
     classes: int
     nnz: int
     seconds: float
+    turns: int
     passes: int
     steps: int
     gap: float
@@ -57,8 +66,8 @@ class Row:
 
     @property
     def best(self) -> PeerTime | None:
-        """The fastest peer that reached the gap."""
-        return min((peer for peer in self.peers if peer.reached), key=lambda peer: peer.seconds, default=None)
+        """The fastest peer that reached the gap; only those that ran in turns with minmin can be it."""
+        return min((peer for peer in self.peers if peer.runs), key=lambda peer: peer.seconds, default=None)
 
     @property
     def ratio(self) -> float | None:
@@ -77,23 +86,26 @@ def time_fits(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         minimum = _find_minimum(objective, cache)
-        peers = find_peers(objective) if with_peers else []
-        solves = {peer: peer.prepare(objective) for peer in peers if peer.installed}
-        with threadpool_limits(limits=1):  # after the imports: limits apply only to libraries that are loaded
+        peers = [peer for peer in find_peers(objective) if peer.installed] if with_peers else []
+        for peer in peers:
+            peer.load()
+        with threadpool_limits(limits=1):
             _require_one_thread()
-            found = _find_tolerances(solves, objective, minimum.value, max_seconds, cache)
-            fastest = min((a.seconds for a in found.values() if a.reached), default=0.0)
-            contenders = {peer: a.tol for peer, a in found.items() if a.reached and a.seconds <= _CONTENDS * fastest}
+            found = _find_tolerances(peers, objective, minimum.value, max_seconds, cache)
+            contenders = _choose_contenders(found)
             tol = GAP * (objective.start_value - minimum.value - minimum.error)
             model = ours.fit(objective, tol)
             tasks: dict[Any, Callable[[], object]] = {"ours": lambda: ours.fit(objective, tol)}
-            for peer, peer_tol in contenders.items():
-                tasks[peer] = lambda peer=peer, peer_tol=peer_tol: solves[peer](peer_tol)
-            seconds = _time_in_turns(tasks, repeats)
+            for peer in contenders:
+                solve = peer.prepare(objective)
+                if not attempt(solve, objective, minimum.value, found[peer].tol, math.inf).reached:
+                    raise RuntimeError(f"{peer.title} no longer reaches the gap with tol {found[peer].tol:g}; {_STALE}")
+                tasks[peer] = partial(solve, found[peer].tol)
+            seconds, turns = _time_in_turns(tasks, repeats)
     coef = model.coef_[0] if objective.loss == "logistic" else model.coef_
     gap = objective.relative_gap(coef, minimum.value)
     times = [
-        PeerTime(peer.name, peer.form, a.reached, a.tol, seconds.get(peer, a.seconds), repeats * (peer in contenders))
+        PeerTime(peer.name, peer.form, a.reached, a.tol, seconds.get(peer, a.seconds), turns * (peer in contenders))
         for peer, a in found.items()
     ]
     return Row(
@@ -104,6 +116,7 @@ def time_fits(
         classes=objective.shape[0] if objective.loss == "softmax" else 1,
         nnz=objective.data.nnz,
         seconds=seconds["ours"],
+        turns=turns,
         passes=model.calls_["passes"],
         steps=model.n_iter_,
         gap=gap,
@@ -121,48 +134,59 @@ def _find_minimum(objective: Objective, cache: Cache) -> Minimum:
 
 
 def _find_tolerances(
-    solves: Mapping[Peer, Solve], objective: Objective, minimum: float, max_seconds: float, cache: Cache
+    peers: Sequence[Peer], objective: Objective, minimum: float, max_seconds: float, cache: Cache
 ) -> dict[Peer, Attempt]:
-    """The loosest sufficient tolerance of each peer. One that is known is tried again, which warms the peer up, too."""
+    """The run of each peer with its loosest sufficient tolerance."""
     found: dict[Peer, Attempt] = {}
     other_forms: dict[str, Attempt] = {}
-    best = float("inf")
-    for peer, solve in solves.items():
+    best = math.inf
+    for peer in peers:
         key = f"{peer.title} {peer.version}"
         known = cache.get(key)
-        if known is not None:
-            found[peer] = Attempt(*known)
-            if found[peer].reached and found[peer].seconds < 1.5 * _CONTENDS * best:
-                again = attempt(solve, objective, minimum, found[peer].tol, max_seconds)
-                found[peer] = again if again.reached else found[peer]
-                known = known if again.reached else None
         if known is None:
             other = other_forms.get(peer.name)
-            found[peer] = find_tolerance(solve, objective, minimum, best, max_seconds, other)
-            cache.put(key, found[peer])
+            known = find_tolerance(peer.prepare(objective), objective, minimum, best, max_seconds, other)
+            cache.put(key, known)
+        found[peer] = other_forms[peer.name] = Attempt(*known)
         if found[peer].reached:
             best = min(best, found[peer].seconds)
-        other_forms[peer.name] = found[peer]
     return found
 
 
-def _time_in_turns(tasks: Mapping[Any, Callable[[], object]], repeats: int) -> dict[Any, float]:
-    """Median seconds of each task. All run in turns, and each turn starts with another, so that none gains by order."""
+def _choose_contenders(found: Mapping[Peer, Attempt]) -> list[Peer]:
+    """The peers that may be the fastest."""
+    reached = {peer: a for peer, a in found.items() if a.reached}
+    fastest = min((a.seconds for a in reached.values()), default=0.0)
+    of_solver = {peer.name: min(a.seconds for p, a in reached.items() if p.name == peer.name) for peer in reached}
+    return [
+        peer
+        for peer, a in reached.items()
+        if a.seconds <= _CONTENDS * fastest and a.seconds <= _FORM_CONTENDS * of_solver[peer.name]
+    ]
+
+
+def _time_in_turns(tasks: Mapping[Any, Callable[[], object]], repeats: int) -> tuple[dict[Any, float], int]:
+    """Median seconds of each task, and the number of turns.
+
+    All run in turns, and each turn starts with another task, so that none gains by its place in the order.
+    """
     seconds: dict[Any, list[float]] = {key: [] for key in tasks}
     keys = list(tasks)
     for turn in range(repeats):
+        if turn >= _FEWEST_TURNS and sum(map(sum, seconds.values())) > _ENOUGH_SECONDS:
+            break
         first = turn % len(keys)
         for key in keys[first:] + keys[:first]:
             start = time.process_time()
             tasks[key]()
             seconds[key].append(time.process_time() - start)
-    return {key: statistics.median(times) for key, times in seconds.items()}
+    return {key: statistics.median(times) for key, times in seconds.items()}, len(seconds[keys[0]])
 
 
 def _choose_best_forms(times: list[PeerTime]) -> list[PeerTime]:
     """For each solver, its time with the form of the data that suits it best; fast solvers first."""
     by_name: dict[str, PeerTime] = {}
-    for peer in sorted(times, key=lambda peer: (not peer.reached, peer.seconds)):
+    for peer in sorted(times, key=lambda peer: (not peer.reached, not peer.runs, peer.seconds)):
         by_name.setdefault(peer.name, peer)
     return list(by_name.values())
 

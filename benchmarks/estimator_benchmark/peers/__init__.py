@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
+from types import ModuleType
 
 import scipy.sparse
 
@@ -26,7 +27,7 @@ _SPARSE_UP_TO = 0.6
 """Data with at most this share of non-zeros are given to the packages as a sparse matrix, too."""
 _MOST_ENTRIES = 30_000_000
 """The limit for a dense array."""
-_MOST_FACTORED = 3000
+_MOST_FACTORED = 4000
 """The limit for the coefficients of solvers that form a dense Hessian."""
 _FACTORED_FIRST = 400
 """With at most this many coefficients, solvers that form a dense Hessian are tried first: they are often fast."""
@@ -66,9 +67,12 @@ class Peer:
     def installed(self) -> bool:
         return find_spec(_MODULES[self.package]) is not None
 
+    def load(self) -> ModuleType:
+        """Import its module. Do this before limiting threads: limits apply only to libraries that are loaded."""
+        return import_module(f"estimator_benchmark.peers.{self.package.replace('-', '_')}")
+
     def prepare(self, objective: Objective) -> Solve:
-        module = import_module(f"estimator_benchmark.peers.{self.package.replace('-', '_')}")
-        prepared: Solve = module.prepare(objective, self.form, self.solver)
+        prepared: Solve = self.load().prepare(objective, self.form, self.solver)
         return prepared
 
 
@@ -110,7 +114,8 @@ def find_peers(objective: Objective) -> list[Peer]:
         if too_many or (package in _WITHOUT_WEIGHTS and objective.data.weights is not None):
             continue
         if package == "glum":
-            chosen = ["split", *(["F"] if "F" in forms and scipy.sparse.issparse(objective.data.matrix) else [])]
+            is_split = scipy.sparse.issparse(objective.data.matrix) or objective.data.one_hot
+            chosen = ["split", "F"] if is_split and "F" in forms else ["split"]
         elif package == "liblinear-official" or solver == "liblinear":
             chosen = ["CSR"]  # it has only one form, a list of (index, value), to which others are converted
         elif objective.loss in ("poisson", "squared") and package == "scikit-learn":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import cyanure.estimators
 
 from estimator_benchmark.losses import Vector
@@ -14,6 +16,7 @@ _MOST_MULTIPLICATIONS = 2_000_000_000
 
 
 def prepare(objective: Objective, form: str, solver: str) -> Solve:
+    logging.getLogger("Cyanure").setLevel(logging.WARNING)  # it reports the loss of each fit with several classes
     scaled, target = Scaled(objective, form), objective.data.target
     work = objective.data.nnz * (objective.shape[0] if objective.loss == "softmax" else 1)
     most_epochs = max(100, min(10_000, _MOST_MULTIPLICATIONS // work))

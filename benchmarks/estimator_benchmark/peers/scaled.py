@@ -37,4 +37,5 @@ def convert(matrix: Any, form: str, scale: Vector) -> Any:
         A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
         return A
     dense = matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
-    return np.array(dense * scale, order=form)
+    scaled = dense * scale
+    return np.asfortranarray(scaled) if form == "F" else np.ascontiguousarray(scaled)

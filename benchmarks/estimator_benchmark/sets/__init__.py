@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from benchmark_utils.real import SHARED
 from estimator_benchmark.objective import Data, Objective
@@ -37,12 +36,8 @@ class DataSet:
     file: str | None = None
 
     @property
-    def path(self) -> Path:
-        return SHARED / str(self.file)
-
-    @property
     def missing(self) -> bool:
-        return self.file is not None and not self.path.exists()
+        return self.file is not None and not (SHARED / self.file).exists()
 
 
 def pairs(*alphas: tuple[float, float]) -> dict[str, tuple[float, ...]]:

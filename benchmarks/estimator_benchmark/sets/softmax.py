@@ -30,6 +30,7 @@ def _many_classes(n: int, columns: int, classes: int) -> Data:
     matrix = draw_text(rng, n, columns, 20, 60)
     margins = matrix @ (8.0 * rng.standard_normal((columns, classes)))
     chosen = (margins + rng.gumbel(size=margins.shape)).argmax(axis=1)
+    chosen[:classes] = np.arange(classes)  # so that every class occurs
     return Data(matrix, chosen, {"x": slice(20, columns), "y": slice(0, 20)})
 
 
