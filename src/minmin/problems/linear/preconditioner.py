@@ -56,9 +56,9 @@ class LinearPreconditioner(Preconditioner):
         block = evaluation.model.x_block
         self._evaluation = evaluation
         self._squares = block.hessian_squares(evaluation.margin_hessian)
-        diagonal = replace_zeros(self._squares + block.penalty.alpha)
-        ratio = block.penalty.alpha / diagonal
-        weakened = diagonal * namespace_of(ratio).clip(ratio, _LEAST_RATIO, 1.0) ** _POWER
+        self._exact = replace_zeros(self._squares + block.penalty.alpha)
+        ratio = block.penalty.alpha / self._exact
+        weakened = self._exact * namespace_of(ratio).clip(ratio, _LEAST_RATIO, 1.0) ** _POWER
         super().__init__(replace_zeros(weakened))  # it may underflow
 
     @cached_property
@@ -75,7 +75,7 @@ class LinearPreconditioner(Preconditioner):
         return columns
 
     def refine(self) -> SampledPreconditioner | None:
-        """M with a dense block for the heaviest columns, in which y is eliminated as in S.
+        """A dense block for the heaviest columns, in which y is eliminated as in S; the exact diagonal for the others.
 
         The block is computed from rows that are drawn in proportion to their second derivatives. Its diagonal is raised
         to the exact one, since a sample may miss the few rows of a rare column.
@@ -94,7 +94,7 @@ class LinearPreconditioner(Preconditioner):
         squares = np.concatenate([to_numpy(m.y_block.hessian_squares(h)), to_numpy(self._squares)[places]])
         alpha = np.concatenate([m.y_block.penalty.to_numpy(m.d_y), m.x_block.penalty.to_numpy(m.d_x)[places]])
         root = _eliminated_root(to_numpy(of_rows.gram(joint)), squares, alpha, m.d_y)
-        return None if root is None else SampledPreconditioner(self.diagonal, to_like(root, self.diagonal), places)
+        return None if root is None else SampledPreconditioner(self._exact, to_like(root, self._exact), places)
 
     def _choose_heaviest(self) -> _Vector | None:
         """The numbers of the heaviest columns in ascending order; None if even those are light."""
