@@ -187,6 +187,8 @@ class SecondOrderProblem(Problem):
     ----------
     bounds_by_data : bool
         Whether :meth:`bound_after` can prove a bound from the data, without constants.
+    has_constant_hessian : bool
+        Whether the Hessian is the same everywhere, so that H_yy is factorised once.
     flat_gradient_proves_unbounded : bool
         Whether f has no minimum if its gradient has a component along which there is no curvature. True for a
         quadratic; False for losses of data: with least squares such a component is rounding, and other losses are only
@@ -195,6 +197,7 @@ class SecondOrderProblem(Problem):
 
     has_y_hessian = True
     bounds_by_data: bool = False
+    has_constant_hessian: bool = False
     flat_gradient_proves_unbounded: bool = False
 
     @abstractmethod
@@ -203,7 +206,9 @@ class SecondOrderProblem(Problem):
     def evaluate(self, x: Vector, y: Vector, cache: tuple[Array, ...] = ()) -> SecondOrderEvaluation:
         return self.fix(x).at(y)
 
-    def bound_after(self, evaluation: Any, after: Any, y_root: Array | None) -> tuple[Bound, tuple[float, float]]:
+    def bound_after(
+        self, evaluation: Any, after: Any, y_root: Array | None, enough: float = 0.0
+    ) -> tuple[Bound, tuple[float, float]]:
         """The best bound at an evaluation, without another ∇ₓ if possible, and the rounding errors in both gradients.
 
         Parameters
@@ -213,6 +218,8 @@ class SecondOrderProblem(Problem):
             The evaluation's :meth:`~SecondOrderEvaluation.model_after` the Newton step in y.
         y_root : array or None
             A matrix K with KᵀK = H_yy⁻¹, if one is known.
+        enough : float
+            A bound of at most this need not be sharper.
         """
         return self.bound(evaluation), self.gradient_noise(evaluation)
 

@@ -215,7 +215,7 @@ class ReducedNewton(Method):
         state = state._replace(
             stuck=state.stuck + 1 if has_stopped else 0, largest_norm=largest_norm, cached_steps=cached_steps
         )
-        y_system = YSystem(new)
+        y_system = YSystem(new, state.roots if problem.has_constant_hessian else None)
         return self._finish_step(problem, state, y_system, y_system.newton_step(), None if flat else trial)
 
     def _begin(self, problem: SecondOrderProblem, state: NewtonState) -> NewtonState:
@@ -229,7 +229,7 @@ class ReducedNewton(Method):
             if not y_step.gain > enough:
                 break
             evaluation = _move_y(evaluation, y_step)
-            y_system = YSystem(evaluation)
+            y_system = YSystem(evaluation, y_system.roots if problem.has_constant_hessian else None)
             y_step = y_system.newton_step()
         if evaluation.is_unbounded_along():
             raise NoMinimumError(_NO_MINIMUM)
@@ -246,7 +246,7 @@ class ReducedNewton(Method):
         after = evaluation.model_after(y_step.dy)
         if not norm(after.grad_x) + y_step.gain < math.inf:
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
-        bound, noise = problem.bound_after(evaluation, after, y_system.full_rank_root)
+        bound, noise = problem.bound_after(evaluation, after, y_system.full_rank_root, self._tol)
         near_steps, min_curvature, estimate = 0, math.inf, math.inf
         if math.isinf(bound.value) and trial is not None and trial.distance_from(evaluation) <= _NEAR:
             near_steps = state.near_steps + 1
@@ -297,7 +297,7 @@ class ReducedNewton(Method):
             (preconditioner.refine() if refined else None) or preconditioner,
             tolerance=tolerance,
             most_steps=self.most_cg_steps,
-            is_enough=problem.make_gradient_test(self._enough),
+            is_enough=problem.make_gradient_test(_ENOUGH * self._tol),
         )
         slope = dot(gradient, step.direction.dx) - y_step.gain
         if not slope < 0.0:
@@ -330,8 +330,8 @@ class ReducedNewton(Method):
         return AimedNewton(**asdict(self), tol=tol) if tol > 0.0 else self
 
     @property
-    def _enough(self) -> float:
-        """A residual of a Newton system is small enough if it adds at most this to the bound."""
+    def _tol(self) -> float:
+        """The bound at which the run ends; 0 if it is not known."""
         return 0.0
 
     def patience(self, problem: Problem) -> int:
@@ -345,8 +345,8 @@ class AimedNewton(ReducedNewton):
     tol: float = 0.0
 
     @property
-    def _enough(self) -> float:
-        return _ENOUGH * self.tol
+    def _tol(self) -> float:
+        return self.tol
 
 
 class Trial(NamedTuple):

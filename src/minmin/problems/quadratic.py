@@ -47,6 +47,7 @@ class Quadratic(SecondOrderProblem):
     """
 
     flat_gradient_proves_unbounded = True
+    has_constant_hessian = True
 
     def __init__(self, H: Any, b: Any, d_x: int, constants: Constants | None = None):
         self.b = as_real(b, "b")

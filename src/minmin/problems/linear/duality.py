@@ -25,11 +25,11 @@ rough upper limits of them are good enough."""
 
 
 def bound_by_duality(
-    evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None
+    evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None, enough: float
 ) -> tuple[Bound, tuple[float, float]]:
     """A bound on f - f* from the quadratic model after a step in y, and the rounding errors in both gradients.
 
-    ``y_root`` is a matrix K with KᵀK = H_yy⁻¹, if one is known.
+    ``y_root`` is a matrix K with KᵀK = H_yy⁻¹, if one is known. A bound of at most ``enough`` need not be sharper.
 
     For every dual point θ, with losses ℓ_i of weight w_i and their conjugates ℓ_i*, and A = diag(α_x), B = diag(α_y),
     f(x, y) - f* <= Σ w_i [ℓ_i(m_i) + ℓ_i*(θ_i/w_i) - m_i θ_i/w_i] + ½|Xᵀθ + Ax|² in A⁻¹ + ½|Yᵀθ + By|² in B⁻¹
@@ -49,7 +49,7 @@ def bound_by_duality(
     gradient_y = evaluation.model.y_block.gradient(after.residual, evaluation.y)
     rounding = _Rounding(evaluation, after, rough=True)
     value, floor = _bound_with(rounding, evaluation, after, gradient_y, y_root)
-    if rounding.is_rough and floor <= _NEGLIGIBLE * value < math.inf:
+    if rounding.is_rough and (value <= enough or floor <= _NEGLIGIBLE * value < math.inf):
         floor = 0.0
     elif rounding.is_rough:
         rounding = _Rounding(evaluation, after, rough=False)

@@ -43,7 +43,7 @@ class LinearSlice(SecondOrderSlice):
         return self._x_penalty
 
     def at(self, y: Array) -> LinearEvaluation:
-        return LinearEvaluation(self, y, self.margins + self._model.y_block.image(y), self._model)
+        return LinearEvaluation(self, y, self.margins + self._model.y_block.margins(y), self._model)
 
     def along(self, dx: Array) -> Direction:
         return Direction(dx, (self._model.x_block.image(dx),))

@@ -113,6 +113,10 @@ class LinearModel(SecondOrderProblem):
         return self.y_block.column_penalty()
 
     @property
+    def has_constant_hessian(self) -> bool:  # type: ignore[override]
+        return self.loss.min_curvature == self.loss.max_curvature
+
+    @property
     def constants(self) -> Constants:
         return self.constants_for(EXPENSIVE)
 
@@ -131,7 +135,7 @@ class LinearModel(SecondOrderProblem):
         return self.weights
 
     def fix(self, x: Array) -> LinearSlice:
-        return LinearSlice(x, self.x_block.image(x), self)
+        return LinearSlice(x, self.x_block.margins(x), self)
 
     def evaluate(self, x: Array, y: Array, cache: tuple[Array, ...] = ()) -> LinearEvaluation:
         if not cache:
@@ -140,13 +144,13 @@ class LinearModel(SecondOrderProblem):
         return LinearEvaluation(LinearSlice(x, in_x, self), y, margins, self, shared)
 
     def bound_after(
-        self, evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None
+        self, evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None, enough: float = 0.0
     ) -> tuple[Bound, tuple[float, float]]:
         """By duality. If that gives no bound, by strong convexity, from the user's constants or the loss."""
-        bound, noise = bound_by_duality(evaluation, after, y_root)
+        bound, noise = bound_by_duality(evaluation, after, y_root, enough)
         loss_may_prove = self.loss.min_curvature > 0.0 or self.loss.conjugate_radius == 0.0
         if math.isinf(bound.value) and (self._given is not None or loss_may_prove):
-            return super().bound_after(evaluation, after, y_root)
+            return super().bound_after(evaluation, after, y_root, enough)
         return bound, noise
 
     def make_gradient_test(self, gap: float) -> Callable[[Array], bool]:

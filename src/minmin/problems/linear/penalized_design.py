@@ -7,7 +7,7 @@ from functools import cached_property
 
 from array_api_compat import device
 
-from minmin.core.arrays import Array, identity, namespace_of, reshape
+from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, zeros
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.vectors import dot
 from minmin.problems.linear.designs import Design
@@ -63,6 +63,13 @@ class PenalizedDesign:
         """The margins A·v."""
         self._tally.add(self._kind)
         return self.design.image(self._table(v))
+
+    def margins(self, v: Array) -> Array:
+        """The margins A·v; without a product if v is zero, as most starts are."""
+        if largest(v) > 0.0:
+            return self.image(v)
+        rows = self.design.shape[0]
+        return zeros(rows, v) if self.outputs == 1 else reshape(zeros(rows * self.outputs, v), (rows, self.outputs))
 
     def adjoint(self, r: Array) -> Array:
         """Aᵀ·r, as a vector of coefficients."""
