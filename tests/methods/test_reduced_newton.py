@@ -15,6 +15,7 @@ from minmin.methods.y_system import YSystem
 from minmin.numerics.dense import inverse_root
 from minmin.numerics.step_search import search_step
 from minmin.problems import GLM, Quadratic
+from minmin.problems.linear import preconditioner
 from minmin.problems.linear.constants import LinearConstants
 from minmin.problems.linear.designs import DenseDesign, SparseDesign
 from reference import (
@@ -132,6 +133,10 @@ def counting(kind, counts, base):
             counts[kind] += 1
             return super().row_squares(v)
 
+        def sample(self, rows, columns=None):
+            counts[kind] += 1
+            return super().sample(rows, columns)
+
         @property
         def row_norms_squared(self):
             if "norms" not in self.__dict__:
@@ -144,8 +149,9 @@ def counting(kind, counts, base):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("stop", [{"tol": 1e-9}, {"max_grad_x": 3}, {"tol": 0, "max_grad_y": 5}, {"tol": 1e-300}])
-def test_passes_are_the_products_made_whoever_watches(loss, stop):
-    """Two per step of conjugate gradients, one for ∇F, one for the preconditioner; one per run for norms."""
+def test_passes_are_the_products_made_whoever_watches(loss, stop, monkeypatch):
+    """Two per step of conjugate gradients, one for ∇F, one or two for the preconditioner; one per run for norms."""
+    monkeypatch.setattr(preconditioner, "_FIXED_COST", 0.0)  # so that a sample pays on small data, too
     for seed in range(5):
         plain = random_glm(np.random.default_rng(seed), loss, sparse=True)
         counts = {"passes": 0, "passes_y": 0}
@@ -159,9 +165,7 @@ def test_passes_are_the_products_made_whoever_watches(loss, stop):
             sample_weight=plain.weights,
         )
         r = minmin.minimize(problem, method="reduced-newton", callback=lambda record: False, **stop)
-        start = {"passes": 1, "passes_y": 1}  # the value of the start is recorded before anything is known of it
-        for kind in counts:
-            assert counts[kind] == r.calls[kind] + start[kind]
+        assert counts == {kind: r.calls[kind] for kind in counts}
         assert r.calls["monitor"] == r.nit + 1
 
 
@@ -337,3 +341,37 @@ def test_sparse_and_dense_data_give_one_run():
     one, other = (minmin.minimize(p, method="reduced-newton", tol=1e-9) for p in (problem, dense))
     assert one.calls == other.calls
     assert np.allclose(one.x, other.x, rtol=1e-8)
+
+
+def test_systems_are_solved_no_more_exactly_than_tol_needs():
+    problem = problem_of("logistic", 3)
+    runs = [minmin.minimize(problem, method="reduced-newton", tol=tol) for tol in (1e-4, 1e-8, 1e-12)]
+    assert all(r.certified and r.gap_bound <= tol for r, tol in zip(runs, (1e-4, 1e-8, 1e-12), strict=True))
+    assert [r.calls["passes"] for r in runs] == sorted(r.calls["passes"] for r in runs)
+    without = minmin.minimize(problem, method="reduced-newton", tol=0, target_value=runs[1].fun)
+    assert runs[1].calls["passes"] <= without.calls["passes"]
+
+
+def test_a_run_may_be_resumed_under_another_tol(tmp_path):
+    problem, path = random_glm(np.random.default_rng(5), n=400), tmp_path / "run"
+    first = minmin.minimize(problem, method="reduced-newton", tol=1e-3, checkpoint=path)
+    second = minmin.minimize(problem, method="reduced-newton", tol=1e-12, checkpoint=path)
+    assert first.gap_bound <= 1e-3
+    assert second.certified
+    assert second.gap_bound <= 1e-12
+    assert second.nit > first.nit
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "squared"])
+def test_a_constant_hessian_is_factorised_once(kind):
+    result = minmin.minimize(problem_of(kind, 1), method="reduced-newton", tol=1e-9)
+    assert result.status == "converged"
+    assert result.calls["hess_yy"] == 1
+
+
+def test_a_block_that_does_not_matter_costs_no_surrogate_step():
+    problem = random_glm(np.random.default_rng(0))
+    zero = GLM(np.zeros((60, 1)), problem.Y, problem.target, alpha_x=1.0, alpha_y=problem.alpha_y)
+    result = minmin.minimize(zero, method="reduced-newton", tol=1e-9)
+    assert result.certified
+    assert result.calls["value"] == result.calls.get("hess_product", 0) == 0

@@ -15,6 +15,7 @@ from scipy.linalg import get_blas_funcs
 from minmin.core.arrays import Array, as_real, dtype_name, require_finite, to_like, to_numpy
 from minmin.errors import InputError
 from minmin.problems.linear.pairs import RowPairs
+from minmin.problems.linear.row_pieces import RowPieces
 from minmin.problems.spectrum import Matrix, gram
 
 _ROWS_AT_A_TIME = 2048
@@ -134,6 +135,8 @@ class DenseDesign(Design):
     def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
         if rows is not None:
             return DenseDesign(select(self.matrix, rows, axis=0)).gram(weights)
+        if is_numpy_array(self.matrix) and (weights == weights[0]).all():  # as for least squares
+            return weights[0] * (self.matrix.T @ self.matrix)
         if is_numpy_array(self.matrix) and self.shape[1] > _NARROW:
             return self._gram_by_blas(weights)
         total: Any = 0.0
@@ -193,17 +196,20 @@ class SparseDesign(Design):
     def __init__(self, matrix: Any):
         self.matrix = matrix
         self.shape = matrix.shape
-        self._transposed = matrix.T
+
+    @cached_property
+    def _pieces(self) -> RowPieces:
+        return RowPieces(self.matrix)
 
     @property
     def prototype(self) -> Array:
         return np.zeros(0, dtype=self.matrix.dtype)
 
     def image(self, v: Array) -> Array:
-        return self.matrix @ v
+        return self._pieces.image(v)
 
     def adjoint(self, r: Array) -> Array:
-        return self._transposed @ r
+        return self._pieces.adjoint(r)
 
     def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
         if rows is not None:
@@ -215,24 +221,20 @@ class SparseDesign(Design):
         return RowPairs(self.matrix) if RowPairs.are_few(self.matrix) else None
 
     @cached_property
-    def _squared(self) -> Any:
+    def _squared(self) -> RowPieces:
         """A∘A, which shares its indices with A."""
         m = self.matrix
-        return scipy.sparse.csr_array((m.data * m.data, m.indices, m.indptr), shape=m.shape)
-
-    @cached_property
-    def _squared_transposed(self) -> Any:
-        return self._squared.T
+        return RowPieces(scipy.sparse.csr_array((m.data * m.data, m.indices, m.indptr), shape=m.shape))
 
     def column_squares(self, r: Array) -> Array:
-        return self._squared_transposed @ r
+        return self._squared.adjoint(r)
 
     def row_squares(self, v: Array) -> Array:
-        return self._squared @ v
+        return self._squared.image(v)
 
     @cached_property
     def row_norms_squared(self) -> Array:
-        return self._squared @ np.ones(self.shape[1], dtype=self.matrix.dtype)
+        return self._squared.image(np.ones(self.shape[1], dtype=self.matrix.dtype))
 
     def columns(self, chosen: Matrix) -> SparseDesign:
         return SparseDesign(self.matrix[:, chosen])
