@@ -153,10 +153,11 @@ class Result:
         - "hess_yy", "hess_xx": y-Hessians, and x-Hessians where the blocks are exchanged. "hess_product": products
           with the whole Hessian.
         - "passes", "passes_y": for linear models, products of X or Xᵀ (or X∘X, for a diagonal) with a vector, and of Y
-          or Yᵀ, but for those in Hessians.
+          or Yᵀ, but for those in Hessians. A sample of rows for a preconditioner counts as one, and coefficients that
+          are all zero cost none.
         - Of these passes, some are for what is computed once and then reused: "constants_passes" and
           "constants_passes_y" for the constants, where a Gram matrix takes one per column; "row_norms", "row_norms_y",
-          "row_norms_over_penalty" and "row_norms_over_penalty_y" for bounds. Every run that needs them counts them
+          "row_norms_over_penalty", "row_norms_over_penalty_y" and "column_norms_y" for bounds. Every run that needs them counts them
           once, also where an earlier run on the same problem has computed them, and not again when it is resumed. In a
           federation what clients compute before the first round is not counted.
         - "monitor": values computed for the history, target, callback and progress alone.
