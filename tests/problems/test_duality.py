@@ -12,6 +12,7 @@ import minmin
 from minmin.core.counting import Tally
 from minmin.methods.y_system import YSystem
 from minmin.problems import GLM
+from minmin.problems.linear.duality import _Rounding
 from minmin.problems.linear.losses import LOSSES
 from reference import random_columns_glm, random_glm, with_penalties
 
@@ -85,9 +86,10 @@ def test_far_ahead_of_the_model_there_is_no_bound():
 def test_it_costs_no_pass_beyond_the_gradient_but_once_a_run():
     tally = Tally()
     problem = random_glm(np.random.default_rng(0)).counted(tally)
-    bound_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
+    x, y = np.ones(problem.d_x), np.ones(problem.d_y)
+    bound_at(problem, x, y)
     assert tally["passes"] == 3  # Xx, Xᵀθ, and the norms of the rows
-    bound_at(problem, np.zeros(problem.d_x), np.zeros(problem.d_y))
+    bound_at(problem, x, y)
     assert tally["passes"] == 5
 
 
@@ -141,3 +143,15 @@ def test_a_column_of_zeros_takes_no_proof_away():
     r = minmin.minimize(GLM(X, Y, labels, alpha_x=0.1, alpha_y=0.0), method="reduced-newton", tol=1e-9)
     assert r.success
     assert r.certified
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rough_limits_of_rounding_errors_lie_above_the_exact_ones(seed):
+    problem = random_columns_glm(np.random.default_rng(seed), list(LOSSES)[seed % 3])
+    rng = np.random.default_rng(seed)
+    here = problem.evaluate(rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y))
+    after = here.model_after(YSystem(here).newton_step().dy)
+    rough, exact = (_Rounding(here, after, rough=rough) for rough in (True, False))
+    assert (rough.y_sizes >= exact.y_sizes).all()
+    assert (rough.noise_by_y_column(rough.y_sizes) >= exact.noise_by_y_column(exact.y_sizes)).all()
+    assert rough.in_x_over_penalty() >= exact.in_x_over_penalty()
