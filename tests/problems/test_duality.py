@@ -148,6 +148,7 @@ def test_a_column_of_zeros_takes_no_proof_away():
 @pytest.mark.parametrize("seed", range(20))
 def test_rough_limits_of_rounding_errors_lie_above_the_exact_ones(seed):
     problem = random_columns_glm(np.random.default_rng(seed), list(LOSSES)[seed % 3])
+    problem = with_penalties(problem, problem.alpha_x, 0.0)
     rng = np.random.default_rng(seed)
     here = problem.evaluate(rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y))
     after = here.model_after(YSystem(here).newton_step().dy)
