@@ -191,9 +191,11 @@ def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> A
     part = _take(matrix, columns)
     if scipy.sparse.issparse(part):
         csr = _append_ones(part) if fit_intercept else part
-        per_pair = _MULTIPLICATIONS_PER_PAIR if RowPairs.are_few(csr) else _MULTIPLICATIONS_IF_MANY
-        if per_pair * _count_pairs(csr, np.ones(width, dtype=bool)) < rows * width**2:
-            return csr
+        fewest_pairs = 0.5 * csr.nnz * (csr.nnz / rows + 1.0)  # with as many numbers in every row
+        if _MULTIPLICATIONS_PER_PAIR * fewest_pairs < rows * width**2:
+            per_pair = _MULTIPLICATIONS_PER_PAIR if RowPairs.are_few(csr) else _MULTIPLICATIONS_IF_MANY
+            if per_pair * _count_pairs(csr, np.ones(width, dtype=bool)) < rows * width**2:
+                return csr
         part = part.toarray()
     if not fit_intercept:
         return part

@@ -32,14 +32,14 @@ class RowPieces:
 
     def __init__(self, matrix: Any):
         most = min(_MOST_PIECES, matrix.nnz // _NUMBERS_PER_PIECE)
-        self._pieces = _cut(matrix, most)
+        self._matrix, self._pieces = matrix, _cut(matrix, most)
         most = min(most, matrix.nnz // (_LEAST_NUMBERS_PER_COLUMN * matrix.shape[1]))
-        self._transposed = [(rows, piece.T) for rows, piece in _cut(matrix, most)]
+        self._transposed = [(rows, _transpose(piece)) for rows, piece in _cut(matrix, most)]
 
     def image(self, v: Array) -> Array:
         """A·v."""
-        if len(self._pieces) == 1:
-            return self._pieces[0][1] @ v
+        if len(self._pieces) == 1 or _count_threads() == 1:
+            return self._matrix @ v  # every row on its own, so the bits are those of the pieces
         return np.concatenate(_run([partial(matmul, piece, v) for _, piece in self._pieces]))
 
     def adjoint(self, r: Array) -> Array:
@@ -61,10 +61,22 @@ def _cut(matrix: Any, most: int) -> list[tuple[slice, Any]]:
         return [(slice(0, rows), matrix)]
     pieces = []
     for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        piece = scipy.sparse.csr_array((stop - start, matrix.shape[1]), dtype=matrix.dtype)
         numbers = slice(ends[start], ends[stop])
-        parts = matrix.data[numbers], matrix.indices[numbers], ends[start : stop + 1] - ends[start]
-        pieces.append((slice(start, stop), scipy.sparse.csr_array(parts, shape=(stop - start, matrix.shape[1]))))
+        _share(piece, matrix.data[numbers], matrix.indices[numbers], ends[start : stop + 1] - ends[start])
+        pieces.append((slice(start, stop), piece))
     return pieces
+
+
+def _transpose(csr: Any) -> Any:
+    csc = scipy.sparse.csc_array(csr.shape[::-1], dtype=csr.dtype)
+    _share(csc, csr.data, csr.indices, csr.indptr)
+    return csc
+
+
+def _share(empty: Any, data: Array, indices: Array, indptr: Array) -> None:
+    """Give an empty sparse array its content; its constructor would copy parts of larger arrays."""
+    empty.data, empty.indices, empty.indptr = data, indices, indptr
 
 
 _pool: ThreadPoolExecutor | None = None
@@ -80,15 +92,25 @@ if hasattr(os, "register_at_fork"):
 
 
 def _run(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """The results of all tasks, computed on as many threads as this process may use."""
+    """The results of all tasks, shared by this thread and others."""
+    threads = min(_count_threads(), len(tasks))
+    shares = [tasks[len(tasks) * i // threads : len(tasks) * (i + 1) // threads] for i in range(threads)]
+    others = [_start_pool().submit(_run_in_turn, share) for share in shares[1:]]
+    results = _run_in_turn(shares[0])
+    for other in others:
+        results += other.result()
+    return results
+
+
+def _run_in_turn(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    return [task() for task in tasks]
+
+
+def _start_pool() -> ThreadPoolExecutor:
     global _pool
-    threads = _count_threads()
-    if threads == 1:
-        return [task() for task in tasks]
     if _pool is None:
-        _pool = ThreadPoolExecutor(threads, thread_name_prefix="minmin")
-    futures = [_pool.submit(task) for task in tasks]
-    return [future.result() for future in futures]
+        _pool = ThreadPoolExecutor(_count_threads(), thread_name_prefix="minmin")
+    return _pool
 
 
 def _count_threads() -> int:
