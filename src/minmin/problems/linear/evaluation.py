@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minmin.core.arrays import Array, array_eps, inner, namespace_of
+from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
+from minmin.problems.linear.coupled_preconditioner import couple_outputs
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner
 from minmin.problems.linear.unboundedness import is_unbounded_along
@@ -132,8 +134,8 @@ class LinearEvaluation(SecondOrderEvaluation):
     def hess_xx_diagonal(self) -> Array:
         return self.model.x_block.hessian_diagonal(self.margin_hessian)
 
-    def x_preconditioner(self) -> LinearPreconditioner:
-        return LinearPreconditioner(self)
+    def x_preconditioner(self) -> Preconditioner:
+        return couple_outputs(self) or LinearPreconditioner(self)
 
     def hess_yx(self, direction: Direction) -> Array:
         (image,) = direction.images

@@ -102,8 +102,12 @@ class PenalizedDesign:
 
     def column_sizes(self, weights: Array) -> Array:
         """√Σ_i w_i A_ij² for every coefficient."""
+        return self._repeat(self.column_squares(weights)) ** 0.5
+
+    def column_squares(self, weights: Array) -> Array:
+        """Σ_i w_i A_ij² for every column."""
         self._tally.add(self._kind)
-        return self._repeat(self.design.column_squares(weights)) ** 0.5
+        return self.design.column_squares(weights)
 
     def row_squares(self, v: Array) -> Array:
         """Σ_j A_ij² v_j² for every margin."""

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from minmin.core.arrays import Array, identity, largest, namespace_of, reshape
+from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, to_like
 from minmin.core.second_order import Gauge
-from minmin.problems.linear.designs import Design
+from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.losses import FAR, Loss
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.penalties import Penalty
+from minmin.problems.spectrum import Matrix
 
 _ROWS_AT_A_TIME = 1024
 """The number of rows that :meth:`SoftmaxLoss.rises` looks at before it looks further. Along most directions one of the
@@ -120,10 +121,11 @@ class SoftmaxHessian(MarginHessian):
     is nearly one.
     """
 
-    __slots__ = ("_likeliest", "_others", "_per_root_w", "_sum_of_others", "_wp")
+    __slots__ = ("_exponentials", "_likeliest", "_others", "_per_root_w", "_sum_of_others", "_weights", "_wp")
 
     def __init__(self, exponentials: Array, weights: Array):
         xp = namespace_of(exponentials)
+        self._exponentials, self._weights = exponentials, weights
         self._likeliest = Entries.largest(exponentials)
         p = exponentials / _sum_rows(exponentials)[:, None]
         of_likeliest = self._likeliest.read(p)
@@ -161,6 +163,17 @@ class SoftmaxHessian(MarginHessian):
         for k in range(classes):
             blocks[:, k, :, k] = design.gram(self.diagonal[:, k]) if squares is None else squares[0, k]
         return xp.reshape(blocks, (columns * classes,) * 2)
+
+    def of_rows(self, rows: Matrix, factors: Matrix) -> SoftmaxHessian:
+        weights = select(self._weights, rows) * to_like(factors, self._weights)
+        return SoftmaxHessian(select(self._exponentials, rows), weights)
+
+    def sum_of_rows(self) -> Array:
+        xp = namespace_of(self._wp)
+        weighted = self._per_root_w[:, None] * self._wp
+        total = xp.ones(weighted.shape[0], dtype=weighted.dtype, device=device(weighted)) @ self.diagonal
+        is_diagonal = identity(weighted.shape[1], weighted) > 0
+        return xp.where(is_diagonal, total, -(weighted.T @ weighted))
 
 
 class PairedHessian(MarginHessian):
