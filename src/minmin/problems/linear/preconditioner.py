@@ -59,7 +59,9 @@ class LinearPreconditioner(Preconditioner):
         """The number of columns of X in a sample."""
         block = self._evaluation.model.x_block
         columns = min(block.design.shape[1], _MOST_COLUMNS // block.outputs)
-        while columns * block.outputs > _FEWEST_COLUMNS and price_of_sample(self._evaluation.model, columns) > MOST_STEPS:
+        while (
+            columns * block.outputs > _FEWEST_COLUMNS and price_of_sample(self._evaluation.model, columns) > MOST_STEPS
+        ):
             columns //= 2
         return columns
 
