@@ -141,7 +141,10 @@ class CoupledPreconditioner(KroneckerPreconditioner):
         return SampledPreconditioner(reshape(self.diagonal, (-1,)), to_like(root, self.diagonal), np.arange(m.d_x))
 
     def _use_mean(self) -> KroneckerPreconditioner | None:
-        """The mean of all h_i for every row. y is eliminated as if all eigenvalues of that mean were equal."""
+        """The mean of all h_i for every row.
+
+        y is eliminated as if K - 1 eigenvalues of that mean were equal, and the last one zero.
+        """
         m, K = self._model, self._model.x_block.outputs
         drawn = draw_rows(self._of_traces, ROWS_PER_COEFFICIENT * self._size)
         if drawn is None:
@@ -149,14 +152,14 @@ class CoupledPreconditioner(KroneckerPreconditioner):
         alpha_y, alpha = (block.penalty.to_numpy(block.size)[::K] for block in (m.y_block, m.x_block))
         matrix = sample_gram(m, *drawn)
         squares = np.maximum(np.diagonal(matrix), self._compute_squares())
-        np.fill_diagonal(matrix, squares + K * np.concatenate([alpha_y, alpha]))
+        np.fill_diagonal(matrix, squares + (K - 1) * np.concatenate([alpha_y, alpha]))
         factors = factorize_without_y(matrix, len(alpha_y), array_eps(self.diagonal))
         if factors is None:
             return None
         units = alpha**-0.5
         root = factors[0] * (units / factors[1])[:, None]
         eigenvalues, vectors = np.linalg.eigh(root @ root.T)
-        sizes = to_like(np.maximum(eigenvalues - K, 0.0), self.diagonal)  # K times the penalties, in their units
+        sizes = to_like(np.maximum(eigenvalues - (K - 1), 0.0), self.diagonal)  # without the penalties
         columns = to_like(units[:, None] * vectors, self.diagonal)
         return KroneckerPreconditioner(sizes[:, None] * self._eigenvalues + 1.0, self._outputs, columns)
 
