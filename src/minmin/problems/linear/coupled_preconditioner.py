@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, array_eps, namespace_of, reshape, to_like, to_numpy
+from minmin.core.arrays import Array, array_eps, reshape, sum_rows, to_like, to_numpy
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import rounding_error
 from minmin.numerics.dense import DENSE_UP_TO
@@ -84,7 +84,7 @@ class CoupledPreconditioner(KroneckerPreconditioner):
     def __init__(self, evaluation: LinearEvaluation, coupling: _Vector):
         self._model, self._hessian = evaluation.model, evaluation.margin_hessian
         block, h = self._model.x_block, self._hessian.diagonal
-        self._of_traces = DiagonalHessian(namespace_of(h).sum(h, axis=1))
+        self._of_traces = DiagonalHessian(sum_rows(h))
         self._squares = block.column_squares(self._of_traces.diagonal)
         self._mean = coupling / np.trace(coupling)
         eigenvalues, vectors = np.linalg.eigh(self._mean)

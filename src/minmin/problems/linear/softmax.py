@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, to_like
+from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, sum_rows, to_like
 from minmin.core.second_order import Gauge
 from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.losses import FAR, Loss
@@ -42,7 +42,7 @@ class SoftmaxLoss(Loss):
         """With log1p of the other classes if the target's margin is the largest, so that small losses are exact."""
         xp, of_class = namespace_of(margins), Entries.of_classes(target, margins)
         of_target = of_class.read(shared)
-        sum_of_others = _sum_rows(of_class.replace(_copy(shared), 0.0 * of_target))
+        sum_of_others = sum_rows(of_class.replace(_copy(shared), 0.0 * of_target))
         behind = Entries.largest(margins).read(margins) - of_class.read(margins)
         return xp.where(of_target >= 1.0, xp.log1p(sum_of_others), behind + xp.log(of_target + sum_of_others))
 
@@ -51,14 +51,14 @@ class SoftmaxLoss(Loss):
         of_class = Entries.of_classes(target, margins)
         of_target = of_class.read(shared)
         slope = of_class.replace(_copy(shared), 0.0 * of_target)
-        sum_of_others = _sum_rows(slope)
+        sum_of_others = sum_rows(slope)
         total = sum_of_others + of_target
         slope /= total[:, None]
         return of_class.replace(slope, -sum_of_others / total)
 
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
         """Only the diagonal; see :meth:`hessian`."""
-        p = shared / _sum_rows(shared)[:, None]
+        p = shared / sum_rows(shared)[:, None]
         return p * (1.0 - p)
 
     def hessian(self, margins: Array, target: Array, shared: Array, weights: Array) -> MarginHessian:
@@ -111,7 +111,7 @@ class _ClassSums:
     def project(self, dy: Array) -> Array:
         """Shift unpenalised coefficients so that they sum to zero over the classes."""
         unpenalised = reshape(self._penalty.keep_unpenalised(dy), (-1, self._outputs))
-        return reshape(reshape(dy, (-1, self._outputs)) - _sum_rows(unpenalised)[:, None] / self._outputs, (-1,))
+        return reshape(reshape(dy, (-1, self._outputs)) - sum_rows(unpenalised)[:, None] / self._outputs, (-1,))
 
 
 class SoftmaxHessian(MarginHessian):
@@ -127,10 +127,10 @@ class SoftmaxHessian(MarginHessian):
         xp = namespace_of(exponentials)
         self._exponentials, self._weights = exponentials, weights
         self._likeliest = Entries.largest(exponentials)
-        p = exponentials / _sum_rows(exponentials)[:, None]
+        p = exponentials / sum_rows(exponentials)[:, None]
         of_likeliest = self._likeliest.read(p)
         self._others = self._likeliest.replace(p, 0.0 * of_likeliest)
-        self._sum_of_others = _sum_rows(self._others)
+        self._sum_of_others = sum_rows(self._others)
         self._wp = self._likeliest.replace(self._others * weights[:, None], of_likeliest * weights)
         has_weight = weights > 0
         per_root_w = xp.where(has_weight, weights, xp.ones_like(weights)) ** -0.5
@@ -155,8 +155,8 @@ class SoftmaxHessian(MarginHessian):
         xp, classes, columns = namespace_of(self._wp), self._wp.shape[1], design.shape[1]
         products: Any = 0.0
         for piece, rows in design.dense_pieces():
-            weighted = self._per_root_w[piece, None] * self._wp[piece, :]
-            flat = xp.reshape(rows[:, :, None] * weighted[:, None, :], (rows.shape[0], columns * classes))
+            weighted = self._per_root_w[piece, None] * rows
+            flat = xp.reshape(weighted[:, :, None] * self._wp[piece, None, :], (rows.shape[0], columns * classes))
             products = products - flat.T @ flat
         blocks = xp.reshape(products, (columns, classes, columns, classes))
         squares = design.column_squares(self.diagonal) if columns == 1 else None
@@ -171,7 +171,7 @@ class SoftmaxHessian(MarginHessian):
     def sum_of_rows(self) -> Array:
         xp = namespace_of(self._wp)
         weighted = self._per_root_w[:, None] * self._wp
-        total = xp.ones(weighted.shape[0], dtype=weighted.dtype, device=device(weighted)) @ self.diagonal
+        total = sum_rows(self.diagonal.T)
         is_diagonal = identity(weighted.shape[1], weighted) > 0
         return xp.where(is_diagonal, total, -(weighted.T @ weighted))
 
@@ -279,8 +279,3 @@ def _some_margin_rises(change: Array, target: Array, slack: Array) -> bool:
 
 def _copy(table: Array) -> Array:
     return namespace_of(table).asarray(table, copy=True)
-
-
-def _sum_rows(table: Array) -> Array:
-    """The sum of every row; computed by a product, since sums over short rows are slow."""
-    return table @ namespace_of(table).ones(table.shape[1], dtype=table.dtype, device=device(table))
