@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _Vector = np.ndarray[Any, Any]
 
 _ROWS_IN_SAMPLE = 8
-"""The rows per coefficient in a sample with K margins per row. With 4, 8 and 16, six fits of pendigits take 478, 349
-and 420 steps of conjugate gradients: a larger sample is a better one, but is built later because of its price."""
+"""The rows per coefficient in a sample with K margins per row. With 4, 8 and 16, six fits of pendigits take 432, 305
+and 414 steps of conjugate gradients: a larger sample is a better one, but is built later because of its price."""
 _EIGH_COST = 10.0
 """The eigenvectors of a matrix with d columns take this times d³ multiplications."""
 
