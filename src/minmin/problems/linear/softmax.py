@@ -151,17 +151,25 @@ class SoftmaxHessian(MarginHessian):
         return product
 
     def gram(self, design: Design) -> Array:
-        """One block for every pair of classes; those on the diagonal are computed separately."""
+        """One block for every pair of classes; those on the diagonal are computed separately.
+
+        If there are few columns and many classes, the latter are one product with the products of columns.
+        """
         xp, classes, columns = namespace_of(self._wp), self._wp.shape[1], design.shape[1]
         products: Any = 0.0
+        on_diagonal: Any = 0.0
+        at_once = columns**2 <= classes
         for piece, rows in design.dense_pieces():
             weighted = self._per_root_w[piece, None] * rows
             flat = xp.reshape(weighted[:, :, None] * self._wp[piece, None, :], (rows.shape[0], columns * classes))
             products = products - flat.T @ flat
+            if at_once:
+                pairs = xp.reshape(rows[:, :, None] * rows[:, None, :], (rows.shape[0], columns**2))
+                on_diagonal = pairs.T @ self.diagonal[piece, :] + on_diagonal
         blocks = xp.reshape(products, (columns, classes, columns, classes))
-        squares = design.column_squares(self.diagonal) if columns == 1 else None
         for k in range(classes):
-            blocks[:, k, :, k] = design.gram(self.diagonal[:, k]) if squares is None else squares[0, k]
+            block = on_diagonal[:, k] if at_once else design.gram(self.diagonal[:, k])
+            blocks[:, k, :, k] = xp.reshape(block, (columns, columns))
         return xp.reshape(blocks, (columns * classes,) * 2)
 
     def of_rows(self, rows: Matrix, factors: Matrix) -> SoftmaxHessian:
