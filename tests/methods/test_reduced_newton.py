@@ -15,7 +15,7 @@ from minmin.methods.y_system import YSystem
 from minmin.numerics.dense import inverse_root
 from minmin.numerics.step_search import search_step
 from minmin.problems import GLM, Quadratic
-from minmin.problems.linear import preconditioner
+from minmin.problems.linear import sampling
 from minmin.problems.linear.constants import LinearConstants
 from minmin.problems.linear.designs import DenseDesign, SparseDesign
 from reference import (
@@ -151,7 +151,7 @@ def counting(kind, counts, base):
 @pytest.mark.parametrize("stop", [{"tol": 1e-9}, {"max_grad_x": 3}, {"tol": 0, "max_grad_y": 5}, {"tol": 1e-300}])
 def test_passes_are_the_products_made_whoever_watches(loss, stop, monkeypatch):
     """Two per step of conjugate gradients, one for ∇F, one or two for the preconditioner; one per run for norms."""
-    monkeypatch.setattr(preconditioner, "_FIXED_COST", 0.0)  # so that a sample pays on small data, too
+    monkeypatch.setattr(sampling, "_FIXED_COST", 0.0)  # so that a sample pays on small data, too
     for seed in range(5):
         plain = random_glm(np.random.default_rng(seed), loss, sparse=True)
         counts = {"passes": 0, "passes_y": 0}

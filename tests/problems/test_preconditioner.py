@@ -60,7 +60,7 @@ def test_a_sample_of_all_rows_and_columns_is_the_hessian_of_f(loss, seed):
 @pytest.mark.parametrize("alpha_x", [1e-4, 0.0])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_both_are_symmetric_and_positive_definite_whatever_the_units(alpha_x, seed, monkeypatch):
-    monkeypatch.setattr(module, "_ROWS_PER_COLUMN", 2)
+    monkeypatch.setattr(module, "ROWS_PER_COEFFICIENT", 2)
     monkeypatch.setattr(module, "_MOST_COLUMNS", 20)
     monkeypatch.setattr(module, "_HEAVY", 5)
     rng = np.random.default_rng(seed)

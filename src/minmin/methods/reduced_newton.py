@@ -124,8 +124,8 @@ class ReducedNewton(Method):
     Problem: min f(x, y), f convex, with products of its Hessian; constants are not needed.
 
     Algorithm: the joint Newton step in x and y with y eliminated: S dx = -∇F with S = H_xx - H_xy H_yy⁻¹ H_yx, the
-    Hessian of F, and dy = -H_yy⁻¹(∇ᵧf + H_yx dx). Conjugate gradients with a diagonal preconditioner solve for dx, more
-    exactly as the gradient gets smaller (Eisenstat and Walker's forcing). H_yy is factorised once per step; if y is
+    Hessian of F, and dy = -H_yy⁻¹(∇ᵧf + H_yx dx). Conjugate gradients with a preconditioner solve for dx, more exactly
+    as the gradient gets smaller (Eisenstat and Walker's forcing). H_yy is factorised once per step; if y is
     large, conjugate gradients solve its systems, too. The image X·dx is kept, so for a GLM neither the line search nor
     the next point costs a product with X. A step costs two products for every step of conjugate gradients, one for ∇F
     and one for the preconditioner.

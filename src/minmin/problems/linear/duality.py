@@ -144,12 +144,12 @@ class _Rounding:
     def __init__(self, evaluation: LinearEvaluation, after: LinearYStepModel, *, rough: bool):
         x_block, y_block = evaluation.model.x_block, evaluation.model.y_block
         h, self._x = evaluation.margin_hessian.diagonal, evaluation.x
-        self._x_block, self._y_block, self._residual = x_block, y_block, after.residual
+        self._x_block, self._y_block, self._residual_squares = x_block, y_block, after.residual * after.residual
         self._eps = array_eps(evaluation.x)
         self.y_terms = abs(evaluation.y) + abs(after.dy)
         one_alpha_y = y_block.penalty.is_one_number and y_block.penalty.covers_all
         self.is_rough = rough and not one_alpha_y
-        self.y_sizes = None if one_alpha_y else self._y_term_sizes(h**0.5)
+        self.y_sizes = None if one_alpha_y else self._y_term_sizes(h)
         rows = x_block.row_norms_squared(), y_block.row_norms_squared()
         self._sizes = tuple(math.sqrt(inner_of_rows(h, squares)) for squares in rows)
         # Margins have errors of eps·(|X_i||x| + |Y_i||y|), and residuals have the curvature times that.
@@ -167,17 +167,19 @@ class _Rounding:
         )
         self.noise = noise_x, noise_y
 
-    def _y_term_sizes(self, r: Array) -> Array:
-        """√Σ_i r_i² Y_ij² for every coefficient of y, or a rough upper limit of it."""
-        return largest(r) * self._y_block.column_norms() if self.is_rough else self._y_block.term_sizes(r)
+    def _y_term_sizes(self, squares: Array) -> Array:
+        """√Σ_i r_i² Y_ij² for every coefficient of y, or a rough upper limit of it; ``squares`` are r_i²."""
+        if self.is_rough:
+            return math.sqrt(largest(squares)) * self._y_block.column_norms()
+        return self._y_block.term_sizes(squares)
 
     def _residual_size(self, row_squares: Array) -> float:
         """√Σ_i r_i² |row i|²."""
-        return math.sqrt(inner_of_rows(self._residual * self._residual, row_squares))
+        return math.sqrt(inner_of_rows(self._residual_squares, row_squares))
 
     def noise_by_y_column(self, y_sizes: Array) -> Array:
         """The errors in every entry of ∇ᵧ."""
-        terms = self._y_term_sizes(self._residual) + self._margin_error * y_sizes
+        terms = self._y_term_sizes(self._residual_squares) + self._margin_error * y_sizes
         return rounding_error(self._eps, terms + self._y_block.penalty.alpha * self.y_terms)
 
     def in_x_over_penalty(self) -> tuple[float, float]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minmin.core.arrays import Array, array_eps, inner, namespace_of
+from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
+from minmin.problems.linear.coupled_preconditioner import couple_outputs
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner
 from minmin.problems.linear.unboundedness import is_unbounded_along
@@ -53,8 +55,29 @@ class LinearSlice(SecondOrderSlice):
         return LinearSlice(self.x + t * direction.dx, self.margins + t * image, self._model)
 
 
+class _Derivatives:
+    """Derivatives with respect to the margins, each computed when first needed."""
+
+    __slots__ = ("hessian", "residual", "slope")
+
+    def __init__(self) -> None:
+        self.slope: Array | None = None
+        self.residual: Array | None = None
+        self.hessian: MarginHessian | None = None
+
+
+class MarginCache(tuple[Array, ...]):
+    """Xx, Xx + Yy, and what the loss has prepared from them.
+
+    It also remembers the derivatives there. A checkpoint stores only the arrays, as a plain tuple; after that the
+    derivatives are computed again, with the same result.
+    """
+
+    derivatives: _Derivatives
+
+
 class LinearEvaluation(SecondOrderEvaluation):
-    __slots__ = ("_hessian", "_residual", "_shared", "_slice", "_slope", "margins", "model")
+    __slots__ = ("_derivatives", "_shared", "_slice", "_surrogate", "margins", "model")
 
     def __init__(self, slice_: LinearSlice, y: Array, margins: Array, model: LinearModel, shared: Array | None = None):
         super().__init__(slice_.x, y, model.tally)
@@ -62,18 +85,27 @@ class LinearEvaluation(SecondOrderEvaluation):
         self.model = model
         self.margins = margins
         self._shared = model.loss.prepare(margins, model.target) if shared is None else shared
-        self._slope: Array | None = None
-        self._residual: Array | None = None
-        self._hessian: MarginHessian | None = None
+        self._derivatives = _Derivatives()
+        self._surrogate: MarginHessian | None = None
+
+    @classmethod
+    def from_cache(cls, x: Array, y: Array, model: LinearModel, cache: tuple[Array, ...]) -> LinearEvaluation:
+        """The evaluation at (x, y) that had this cache."""
+        in_x, margins, shared = cache
+        evaluation = cls(LinearSlice(x, in_x, model), y, margins, model, shared)
+        if isinstance(cache, MarginCache):
+            evaluation._derivatives = cache.derivatives
+        return evaluation
 
     @property
     def slice(self) -> LinearSlice:
         return self._slice
 
     @property
-    def cache(self) -> tuple[Array, ...]:
-        """Xx, Xx + Yy, and what the loss has prepared from them."""
-        return self._slice.margins, self.margins, self._shared
+    def cache(self) -> MarginCache:
+        cache = MarginCache((self._slice.margins, self.margins, self._shared))
+        cache.derivatives = self._derivatives
+        return cache
 
     @property
     def gauge(self) -> Gauge | None:
@@ -82,25 +114,30 @@ class LinearEvaluation(SecondOrderEvaluation):
     @property
     def loss_slope(self) -> Array:
         """The derivative of every sample's loss with respect to its margins."""
-        if self._slope is None:
-            self._slope = self.model.loss.slope(self.margins, self.model.target, self._shared)
-        return self._slope
+        known = self._derivatives
+        if known.slope is None:
+            known.slope = self.model.loss.slope(self.margins, self.model.target, self._shared)
+        return known.slope
 
     @property
     def residual(self) -> Array:
         """The derivative of the weighted mean loss with respect to every margin."""
-        if self._residual is None:
+        known = self._derivatives
+        if known.residual is None:
             weights = self.model.weights
-            self._residual = (weights if self.margins.ndim == 1 else weights[:, None]) * self.loss_slope
-        return self._residual
+            known.residual = (weights if self.margins.ndim == 1 else weights[:, None]) * self.loss_slope
+        return known.residual
 
     @property
     def margin_hessian(self) -> MarginHessian:
         """The second derivative of the weighted mean loss with respect to all margins."""
-        if self._hessian is None:
+        if self._surrogate is not None:
+            return self._surrogate
+        known = self._derivatives
+        if known.hessian is None:
             m = self.model
-            self._hessian = m.loss.hessian(self.margins, m.target, self._shared, m.weights)
-        return self._hessian
+            known.hessian = m.loss.hessian(self.margins, m.target, self._shared, m.weights)
+        return known.hessian
 
     def _compute_rounding(self) -> RoundingScale:
         """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small."""
@@ -132,8 +169,8 @@ class LinearEvaluation(SecondOrderEvaluation):
     def hess_xx_diagonal(self) -> Array:
         return self.model.x_block.hessian_diagonal(self.margin_hessian)
 
-    def x_preconditioner(self) -> LinearPreconditioner:
-        return LinearPreconditioner(self)
+    def x_preconditioner(self) -> Preconditioner:
+        return couple_outputs(self) or LinearPreconditioner(self)
 
     def hess_yx(self, direction: Direction) -> Array:
         (image,) = direction.images
@@ -175,7 +212,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         if surrogate is None:
             return None
         twin = copy(self)
-        twin._hessian = surrogate
+        twin._surrogate = surrogate
         return twin
 
     def is_unbounded_along(self, step: tuple[Direction, Array] | None = None, *, in_y_alone: bool = False) -> bool:

@@ -35,6 +35,10 @@ class MarginHessian(ABC):
         """This operator for some rows, which may be repeated, times one factor per row; None if that is not known."""
         return None
 
+    def sum_of_rows(self) -> Array | None:
+        """The sum of all samples' matrices, K × K for a loss with K outputs; None if K is 1, or if it is not known."""
+        return None
+
 
 class DiagonalHessian(MarginHessian):
     """One margin per sample: a diagonal matrix."""

@@ -138,10 +138,7 @@ class LinearModel(SecondOrderProblem):
         return LinearSlice(x, self.x_block.margins(x), self)
 
     def evaluate(self, x: Array, y: Array, cache: tuple[Array, ...] = ()) -> LinearEvaluation:
-        if not cache:
-            return self.fix(x).at(y)
-        in_x, margins, shared = cache
-        return LinearEvaluation(LinearSlice(x, in_x, self), y, margins, self, shared)
+        return LinearEvaluation.from_cache(x, y, self, cache) if cache else self.fix(x).at(y)
 
     def bound_after(
         self, evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None, enough: float = 0.0

@@ -102,15 +102,19 @@ class PenalizedDesign:
         self._tally.add(self._kind)
         return self.design.sample(rows, columns)
 
-    def term_sizes(self, r: Array) -> Array:
-        """√Σ_i r_i² A_ij² for every coefficient: the size of the terms that are summed in Aᵀr."""
+    def term_sizes(self, squares: Array) -> Array:
+        """√Σ_i r_i² A_ij² for every coefficient: the size of the terms that are summed in Aᵀr; ``squares`` are r_i²."""
         self._tally.add(self._kind)
-        return self._vector(self.design.column_squares(r * r)) ** 0.5
+        return self._vector(self.design.column_squares(squares)) ** 0.5
 
     def column_sizes(self, weights: Array) -> Array:
         """√Σ_i w_i A_ij² for every coefficient."""
+        return self._repeat(self.column_squares(weights)) ** 0.5
+
+    def column_squares(self, weights: Array) -> Array:
+        """Σ_i w_i A_ij² for every column."""
         self._tally.add(self._kind)
-        return self._repeat(self.design.column_squares(weights)) ** 0.5
+        return self.design.column_squares(weights)
 
     def row_squares(self, v: Array) -> Array:
         """Σ_j A_ij² v_j² for every margin."""
@@ -181,4 +185,4 @@ class _Derived:
 
 def inner_of_rows(weights: Array, rows: Array) -> float:
     """Σ_i weights_i·rows_i, for one weight per margin and one number per row."""
-    return dot(weights if weights.ndim == 1 else namespace_of(weights).sum(weights, axis=1), rows)
+    return dot(weights, rows) if weights.ndim == 1 else float(namespace_of(weights).sum(rows @ weights))

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from minmin.core.arrays import Array, identity, largest, namespace_of, reshape
+from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, sum_rows, to_like
 from minmin.core.second_order import Gauge
-from minmin.problems.linear.designs import Design
+from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.losses import FAR, Loss
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.penalties import Penalty
+from minmin.problems.spectrum import Matrix
 
 _ROWS_AT_A_TIME = 1024
 """The number of rows that :meth:`SoftmaxLoss.rises` looks at before it looks further. Along most directions one of the
@@ -41,7 +42,7 @@ class SoftmaxLoss(Loss):
         """With log1p of the other classes if the target's margin is the largest, so that small losses are exact."""
         xp, of_class = namespace_of(margins), Entries.of_classes(target, margins)
         of_target = of_class.read(shared)
-        sum_of_others = _sum_rows(of_class.replace(_copy(shared), 0.0 * of_target))
+        sum_of_others = sum_rows(of_class.replace(_copy(shared), 0.0 * of_target))
         behind = Entries.largest(margins).read(margins) - of_class.read(margins)
         return xp.where(of_target >= 1.0, xp.log1p(sum_of_others), behind + xp.log(of_target + sum_of_others))
 
@@ -50,14 +51,14 @@ class SoftmaxLoss(Loss):
         of_class = Entries.of_classes(target, margins)
         of_target = of_class.read(shared)
         slope = of_class.replace(_copy(shared), 0.0 * of_target)
-        sum_of_others = _sum_rows(slope)
+        sum_of_others = sum_rows(slope)
         total = sum_of_others + of_target
         slope /= total[:, None]
         return of_class.replace(slope, -sum_of_others / total)
 
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
         """Only the diagonal; see :meth:`hessian`."""
-        p = shared / _sum_rows(shared)[:, None]
+        p = shared / sum_rows(shared)[:, None]
         return p * (1.0 - p)
 
     def hessian(self, margins: Array, target: Array, shared: Array, weights: Array) -> MarginHessian:
@@ -110,7 +111,7 @@ class _ClassSums:
     def project(self, dy: Array) -> Array:
         """Shift unpenalised coefficients so that they sum to zero over the classes."""
         unpenalised = reshape(self._penalty.keep_unpenalised(dy), (-1, self._outputs))
-        return reshape(reshape(dy, (-1, self._outputs)) - _sum_rows(unpenalised)[:, None] / self._outputs, (-1,))
+        return reshape(reshape(dy, (-1, self._outputs)) - sum_rows(unpenalised)[:, None] / self._outputs, (-1,))
 
 
 class SoftmaxHessian(MarginHessian):
@@ -120,15 +121,16 @@ class SoftmaxHessian(MarginHessian):
     is nearly one.
     """
 
-    __slots__ = ("_likeliest", "_others", "_per_root_w", "_sum_of_others", "_wp")
+    __slots__ = ("_exponentials", "_likeliest", "_others", "_per_root_w", "_sum_of_others", "_weights", "_wp")
 
     def __init__(self, exponentials: Array, weights: Array):
         xp = namespace_of(exponentials)
+        self._exponentials, self._weights = exponentials, weights
         self._likeliest = Entries.largest(exponentials)
-        p = exponentials / _sum_rows(exponentials)[:, None]
+        p = exponentials / sum_rows(exponentials)[:, None]
         of_likeliest = self._likeliest.read(p)
         self._others = self._likeliest.replace(p, 0.0 * of_likeliest)
-        self._sum_of_others = _sum_rows(self._others)
+        self._sum_of_others = sum_rows(self._others)
         self._wp = self._likeliest.replace(self._others * weights[:, None], of_likeliest * weights)
         has_weight = weights > 0
         per_root_w = xp.where(has_weight, weights, xp.ones_like(weights)) ** -0.5
@@ -149,18 +151,37 @@ class SoftmaxHessian(MarginHessian):
         return product
 
     def gram(self, design: Design) -> Array:
-        """One block for every pair of classes; those on the diagonal are computed separately."""
+        """One block for every pair of classes; those on the diagonal are computed separately.
+
+        If there are few columns and many classes, the latter are one product with the products of columns.
+        """
         xp, classes, columns = namespace_of(self._wp), self._wp.shape[1], design.shape[1]
         products: Any = 0.0
+        on_diagonal: Any = 0.0
+        at_once = columns**2 <= classes
         for piece, rows in design.dense_pieces():
-            weighted = self._per_root_w[piece, None] * self._wp[piece, :]
-            flat = xp.reshape(rows[:, :, None] * weighted[:, None, :], (rows.shape[0], columns * classes))
+            weighted = self._per_root_w[piece, None] * rows
+            flat = xp.reshape(weighted[:, :, None] * self._wp[piece, None, :], (rows.shape[0], columns * classes))
             products = products - flat.T @ flat
+            if at_once:
+                pairs = xp.reshape(rows[:, :, None] * rows[:, None, :], (rows.shape[0], columns**2))
+                on_diagonal = pairs.T @ self.diagonal[piece, :] + on_diagonal
         blocks = xp.reshape(products, (columns, classes, columns, classes))
-        squares = design.column_squares(self.diagonal) if columns == 1 else None
         for k in range(classes):
-            blocks[:, k, :, k] = design.gram(self.diagonal[:, k]) if squares is None else squares[0, k]
+            block = on_diagonal[:, k] if at_once else design.gram(self.diagonal[:, k])
+            blocks[:, k, :, k] = xp.reshape(block, (columns, columns))
         return xp.reshape(blocks, (columns * classes,) * 2)
+
+    def of_rows(self, rows: Matrix, factors: Matrix) -> SoftmaxHessian:
+        weights = select(self._weights, rows) * to_like(factors, self._weights)
+        return SoftmaxHessian(select(self._exponentials, rows), weights)
+
+    def sum_of_rows(self) -> Array:
+        xp = namespace_of(self._wp)
+        weighted = self._per_root_w[:, None] * self._wp
+        total = sum_rows(self.diagonal.T)
+        is_diagonal = identity(weighted.shape[1], weighted) > 0
+        return xp.where(is_diagonal, total, -(weighted.T @ weighted))
 
 
 class PairedHessian(MarginHessian):
@@ -266,8 +287,3 @@ def _some_margin_rises(change: Array, target: Array, slack: Array) -> bool:
 
 def _copy(table: Array) -> Array:
     return namespace_of(table).asarray(table, copy=True)
-
-
-def _sum_rows(table: Array) -> Array:
-    """The sum of every row; computed by a product, since sums over short rows are slow."""
-    return table @ namespace_of(table).ones(table.shape[1], dtype=table.dtype, device=device(table))
