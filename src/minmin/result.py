@@ -157,9 +157,9 @@ class Result:
           are all zero cost none.
         - Of these passes, some are for what is computed once and then reused: "constants_passes" and
           "constants_passes_y" for the constants, where a Gram matrix takes one per column; "row_norms", "row_norms_y",
-          "row_norms_over_penalty", "row_norms_over_penalty_y", "column_norms" and "column_norms_y". Every run that needs
-          them counts them once, also where an earlier run on the same problem has computed them, and not again when it
-          is resumed. In a federation what clients compute before the first round is not counted.
+          "row_norms_over_penalty", "row_norms_over_penalty_y", "column_norms" and "column_norms_y". Every run that
+          needs them counts them once, also where an earlier run on the same problem has computed them, and not again
+          when it is resumed. In a federation what clients compute before the first round is not counted.
         - "monitor": values computed for the history, target, callback and progress alone.
     history : History
     why_method : str
