@@ -77,7 +77,7 @@ def test_a_newer_format(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_FORMAT", 99)
     begin(file)
     monkeypatch.undo()
-    refused(file, "format 99, from a newer minmin; this one reads 3")
+    refused(file, "format 99, from a newer minmin; this one reads 4")
 
 
 @pytest.mark.parametrize("head", [b"minmin checkpoint\n", b"minmin checkpoint 1\n"])
@@ -89,7 +89,7 @@ def test_an_older_format(tmp_path, head):
 
 def test_the_format_before_this_one(tmp_path, monkeypatch):
     file = tmp_path / "c"
-    monkeypatch.setattr(module, "_FORMAT", 2)
+    monkeypatch.setattr(module, "_FORMAT", 3)
     begin(file)
     monkeypatch.undo()
     refused(file, "older format, from an earlier minmin, and cannot be resumed; it was left as it is")
