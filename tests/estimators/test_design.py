@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minmin import InputError
+from minmin.estimators import BlockLogisticRegression
 from minmin.estimators.design import split_design
 
 ROWS = 12
@@ -84,3 +85,16 @@ def test_a_matrix_without_cheap_columns_is_not_copied():
 def test_unknown_cheap_blocks_are_refused():
     with pytest.raises(InputError, match="cheap names 'c', which is not a block"):
         split_design(np.ones((3, 2)), {"a": np.arange(2)}, [], ["c"], True)
+
+
+@pytest.mark.parametrize("cheap", [(), ("all",)])
+def test_a_matrix_without_columns_costs_no_product(cheap):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    labels = rng.random(200) < 1.0 / (1.0 + np.exp(-X[:, 0]))
+    model = BlockLogisticRegression(alpha=1e-2, cheap=cheap, fit_intercept=False).fit(X, labels)
+    assert model.result_.certified
+    if cheap == ():
+        assert model.result_.calls["passes_y"] < model.result_.calls["passes"] / 2
+    else:
+        assert model.result_.calls.get("hess_product", 0) == 0

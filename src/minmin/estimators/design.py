@@ -126,9 +126,7 @@ def split_design(
         for name in _check_names(cheap, blocks):
             in_y[blocks[name]] = True
     x_columns, y_columns = np.flatnonzero(~in_y), np.flatnonzero(in_y)
-    X = _take(matrix, x_columns)
-    if X.shape[1] == 0:
-        X = scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
+    X = _take(matrix, x_columns) if len(x_columns) else _make_zero_column(matrix)
     Y = _build_cheap_matrix(matrix, y_columns, fit_intercept)
     return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
@@ -187,7 +185,7 @@ def _count_pairs(csr: Any, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> float
 def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
     rows, width = matrix.shape[0], len(columns) + int(fit_intercept)
     if width == 0:
-        return np.zeros((rows, 1), dtype=matrix.dtype)
+        return _make_zero_column(matrix)
     part = _take(matrix, columns)
     if scipy.sparse.issparse(part):
         csr = _append_ones(part) if fit_intercept else part
@@ -202,6 +200,11 @@ def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> A
     whole = np.ones((rows, width), dtype=matrix.dtype)
     whole[:, :-1] = part
     return whole
+
+
+def _make_zero_column(matrix: Any) -> Any:
+    """A column of zeros, sparse, so that no time is spent on it."""
+    return scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
 
 
 def _append_ones(csr: Any) -> Any:

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minmin.core.arrays import Array, array_eps, inner, namespace_of
+from minmin.core.arrays import Array, array_eps, inner, namespace_of, zeros
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
@@ -174,20 +174,24 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def hess_yx(self, direction: Direction) -> Array:
         (image,) = direction.images
+        if self.model.y_block.is_zero:
+            return zeros(self.model.d_y, image)
         return self.model.y_block.adjoint(self.margin_hessian.times(image))
 
     def hess_product(self, direction: Direction, dy: Array) -> Array:
         self._tally.add("hess_product")
         (image,) = direction.images
-        change = self.model.y_block.image(dy)
-        change += image
-        product = self.model.x_block.adjoint(self.margin_hessian.times(change))
+        if not self.model.y_block.is_zero:
+            change = self.model.y_block.image(dy)
+            change += image
+            image = change
+        product = self.model.x_block.adjoint(self.margin_hessian.times(image))
         product += self.model.x_block.penalty.alpha * direction.dx
         return product
 
     def model_after(self, dy: Array) -> LinearYStepModel:
         self._tally.add("grad_x")
-        image = self.model.y_block.image(dy)
+        image = self.model.y_block.margins(dy)
         residual = self.residual + self.margin_hessian.times(image)
         return LinearYStepModel(dy, self.model.x_block.gradient(residual, self.x), image, residual)
 

@@ -44,6 +44,11 @@ class PenalizedDesign:
         """The number of coefficients."""
         return self.outputs * self.design.shape[1]
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether the design stores no number, so that its coefficients do not matter."""
+        return self.design.stored == 0
+
     def counted(self, tally: Tally, kind: str) -> PenalizedDesign:
         """A copy that counts every product with the design as this kind."""
         twin = copy(self)
