@@ -70,7 +70,7 @@ def test_small_matrices_are_left_whole():
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_makes_its_own_threads(many_pieces, monkeypatch):
     monkeypatch.setattr(row_pieces, "_count_threads", lambda: 2)
-    expected = products()
+    products()  # starts threads here
     process = multiprocessing.get_context("fork").Process(target=products)
     process.start()
     process.join(20)
@@ -78,4 +78,3 @@ def test_a_forked_process_makes_its_own_threads(many_pieces, monkeypatch):
     process.kill()
     assert not hangs
     assert process.exitcode == 0
-    assert len(expected) == 2

@@ -22,7 +22,7 @@ class NewtonStep(NamedTuple):
         The step in x.
     dy : vector
         The step in y.
-    flat, residual, min_curvature_seen
+    flat, residual, min_curvature_seen, refined
         See :class:`minmin.numerics.cg.CgEnd`.
     """
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import asdict, dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.core.arrays import Array
 from minmin.core.bound import Bound
 from minmin.core.problem import Problem
 from minmin.core.rounding import is_same_point
@@ -14,6 +13,7 @@ from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
 from minmin.core.vectors import Vector, dot, largest_entry, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number
 from minmin.methods.base import Candidate, Method, require_second_order
+from minmin.methods.newton_state import NewtonState
 from minmin.methods.newton_step import NewtonStep, solve_newton_system
 from minmin.methods.y_system import YStep, YSystem
 from minmin.numerics.step_search import search_step
@@ -64,59 +64,6 @@ _NO_MINIMUM = (
 )
 
 
-class NewtonState(NamedTuple):
-    """The state between two steps.
-
-    Attributes
-    ----------
-    x, y : vectors
-    cache : tuple of arrays
-        The cache of the evaluation at (x, y).
-    gradient : vector or None
-        ∇F(x): ∇ₓ of the quadratic model after ``y_step``; None before the first step.
-    y_step : YStep or None
-        The Newton step in y alone from (x, y); the next step contains it.
-    roots : tuple of arrays
-        Roots of H_yy⁻¹; see :class:`YSystem`.
-    scale : float
-        |∇F| at the first step, in the preconditioner's norm.
-    refined : bool
-        Whether conjugate gradients took long in some system, so that its preconditioner was replaced by a better one.
-    noise : float
-        The expected size of rounding errors in ∇F.
-    near_steps : int
-        Steps in a row that stayed near enough for the quadratic model to hold.
-    min_curvature_seen : float
-        The least curvature of F seen in those steps.
-    estimate : float
-        The bound estimated from that curvature.
-    stuck : int
-        Steps in a row that moved nothing.
-    largest_norm : float
-        The largest |x| or |dx| since the cache was last computed from x itself.
-    cached_steps : int
-        The number of steps since then.
-    candidate : Candidate
-    """
-
-    x: Vector
-    y: Vector
-    cache: tuple[Array, ...]
-    gradient: Vector | None
-    y_step: YStep | None
-    roots: tuple[Array, ...]
-    scale: float
-    refined: bool
-    noise: float
-    near_steps: int
-    min_curvature_seen: float
-    estimate: float
-    stuck: int
-    largest_norm: float
-    cached_steps: int
-    candidate: Candidate
-
-
 @dataclass(frozen=True)
 class ReducedNewton(Method):
     """Newton's method on F(x) = min_y f(x, y); conjugate gradients solve its systems.
@@ -125,10 +72,10 @@ class ReducedNewton(Method):
 
     Algorithm: the joint Newton step in x and y with y eliminated: S dx = -∇F with S = H_xx - H_xy H_yy⁻¹ H_yx, the
     Hessian of F, and dy = -H_yy⁻¹(∇ᵧf + H_yx dx). Conjugate gradients with a preconditioner solve for dx, more exactly
-    as the gradient gets smaller (Eisenstat and Walker's forcing). H_yy is factorised once per step; if y is
-    large, conjugate gradients solve its systems, too. The image X·dx is kept, so for a GLM neither the line search nor
-    the next point costs a product with X. A step costs two products for every step of conjugate gradients, one for ∇F
-    and one for the preconditioner.
+    as the gradient gets smaller (Eisenstat and Walker's forcing), but not more exactly than tol needs. H_yy is
+    factorised once per step, or once per run if it is constant; if y is large, conjugate gradients solve its systems,
+    too. The image X·dx is kept, so for a GLM neither the line search nor the next point costs a product with X. A step
+    costs two products for every step of conjugate gradients, one for ∇F, and one or two for the preconditioner.
 
     Guarantee: superlinear convergence near a minimum with a positive definite Hessian. The bound of a GLM or a Softmax
     is the duality gap, which the data alone prove; otherwise it follows from strong convexity. If neither gives one, it
@@ -284,7 +231,10 @@ class ReducedNewton(Method):
         scale: float,
         refined: bool = False,
     ) -> Trial:
-        """Take the Newton step, or a fraction of it; ``scale`` is |∇F| at the run's first step, infinite before it."""
+        """Take the Newton step, or a fraction of it.
+
+        ``scale`` is |∇F| at the run's first step, infinite before it; ``refined`` as in the state.
+        """
         evaluation = y_system.evaluation
         preconditioner = evaluation.x_preconditioner()
         size = math.sqrt(dot(gradient, preconditioner.solve(gradient)))
