@@ -192,7 +192,9 @@ class LinearEvaluation(SecondOrderEvaluation):
     def model_after(self, dy: Array) -> LinearYStepModel:
         self._tally.add("grad_x")
         image = self.model.y_block.margins(dy)
-        residual = self.residual + self.margin_hessian.times(image)
+        residual = self.residual
+        if not self.model.y_block.is_zero:
+            residual = residual + self.margin_hessian.times(image)
         return LinearYStepModel(dy, self.model.x_block.gradient(residual, self.x), image, residual)
 
     def slope(self, direction: Direction, dy: Array) -> float:

@@ -90,8 +90,8 @@ class PenalizedDesign:
 
     def hessian(self, of_margins: MarginHessian) -> Array:
         """AᵀhA + diag(alpha) as a dense matrix, where h is ``of_margins``."""
-        gram = of_margins.gram(self.design)
-        return gram + self.penalty.alpha * identity(self.size, gram)
+        of_penalty = self.penalty.alpha * identity(self.size, of_margins.diagonal)
+        return of_penalty if self.is_zero else of_margins.gram(self.design) + of_penalty
 
     def hessian_diagonal(self, of_margins: MarginHessian) -> Array:
         """The diagonal of AᵀhA + diag(alpha)."""
