@@ -13,6 +13,7 @@ from minmin.core.arrays import Array, to_numpy
 from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
+from minmin.core.identity import identify
 from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_count
@@ -304,20 +305,6 @@ def _name_parts(vector: Vector) -> Iterator[tuple[str, Any]]:
     parts = parts_of(vector)
     for number, part in enumerate(parts):
         yield f" of term {number}" if len(parts) > 1 else "", to_numpy(part)
-
-
-def identify(value: Any) -> Iterator[Any]:
-    """The arrays, numbers and strings inside a value, always in the same order."""
-    if isinstance(value, dict):
-        value = [part for name in sorted(value, key=str) for part in (str(name), value[name])]
-    if isinstance(value, list | tuple):
-        for part in value:
-            yield from identify(part)
-    elif hasattr(value, "tocsr"):
-        csr = value.tocsr()
-        yield from (csr.data, csr.indices, csr.indptr)
-    elif isinstance(value, str | int | float | None) or hasattr(value, "shape"):
-        yield value
 
 
 def require_size(value: Any, name: str) -> int:

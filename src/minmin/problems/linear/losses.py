@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, largest, namespace_of, to_like, to_numpy
-from minmin.core.problem import identify
+from minmin.core.identity import identify
 from minmin.core.second_order import Gauge
 from minmin.errors import InputError
 from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian

@@ -1,0 +1,71 @@
+"""Term: a convex function of one block, known by its values and its proximal map."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from minmin.core.arrays import Array, array_eps
+from minmin.core.identity import identify
+
+_BISECTIONS = 50
+"""How often the interval of a scale is halved; 50 times leaves 1e-15 of it."""
+
+
+class Term(ABC):
+    """A convex function t(v) of one block, which may have kinks or be infinite: |v|, or 0 in a box and ∞ elsewhere.
+
+    A subclass defines :meth:`value` and :meth:`prox`. With :meth:`conjugate`, linear models have a duality gap also
+    where the penalties prove nothing.
+
+    Attributes
+    ----------
+    convexity : float
+        t(v) - convexity/2 |v|² is convex, too; 0 if nothing more is known than that t is convex.
+    """
+
+    convexity: float = 0.0
+
+    @abstractmethod
+    def value(self, v: Array) -> float:
+        """t(v); infinite where v is not allowed."""
+
+    @abstractmethod
+    def prox(self, v: Array, step: float) -> Array:
+        """The proximal map: the u that minimises t(u) + |u - v|²/(2·step), for a step above 0."""
+
+    def conjugate(self, s: Array) -> float | None:
+        """sup_v <s, v> - t(v), the convex conjugate; infinite where that is unbounded, None if it is not known."""
+        return None
+
+    def dual_scale(self, s: Array) -> float:
+        """The largest number up to 1 that, times s, has a finite conjugate."""
+        if math.isfinite(self._conjugate(s)):
+            return 1.0
+        low, high = 0.0, 1.0
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            if math.isfinite(self._conjugate(middle * s)):
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def _conjugate(self, s: Array) -> float:
+        value = self.conjugate(s)
+        return math.inf if value is None else value
+
+    def project(self, v: Array) -> Array:
+        """The nearest point where t is finite."""
+        return v if math.isfinite(self.value(v)) else self.prox(v, array_eps(v))
+
+    def check_size(self, size: int, name: str) -> None:
+        """Raise if the term does not fit a block of this length; ``name`` is that of the argument, such as "term_x"."""
+        return
+
+    def identity(self) -> Iterable[Any]:
+        """Arrays, numbers and strings that distinguish this term from others, for checkpoints."""
+        public = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return [type(self).__qualname__, *identify(public)]
