@@ -98,16 +98,23 @@ class Constants:
         Minimising the lower bound of Assumption 1.2 over the second point gives
         f - f* <= |∇ₓf|²/(2 mu_x) + |∇ᵧf|²/(2 mu_y).
         """
-        value = self._gap(norms[0] + noise[0], norms[1] + noise[1], eps)
+        floor = self._gap(*noise, eps) if self.mu_x > 0.0 and self.mu_y > 0.0 else 0.0
+        return self.to_bound(self._gap(norms[0] + noise[0], norms[1] + noise[1], eps), floor)
+
+    def to_bound(self, value: float, floor: float) -> Bound:
+        """A bound that these constants prove, or that is an estimate, as they are."""
         if not math.isfinite(value):
             return UNKNOWN
-        floor = self._gap(*noise, eps) if self.mu_x > 0.0 and self.mu_y > 0.0 else 0.0
         return Bound(value, floor, "estimate" if self.source == "estimated" else "constants")
 
+    def lower_mu(self, eps: float) -> tuple[float, float]:
+        """Both mu, lowered by eps·L, by which rounding of the data changes curvature."""
+        in_x, in_y = rounding_error(eps, self.L_x), rounding_error(eps, self.L_y)
+        return _lower_mu(self.mu_x, in_x), _lower_mu(self.mu_y, in_y)
+
     def _gap(self, in_x: float, in_y: float, eps: float) -> float:
-        """The bound for these norms. Each mu is lowered by eps·L, by which rounding of the data changes curvature."""
-        mu_x = _lower_mu(self.mu_x, rounding_error(eps, self.L_x))
-        mu_y = _lower_mu(self.mu_y, rounding_error(eps, self.L_y))
+        """The bound for these norms."""
+        mu_x, mu_y = self.lower_mu(eps)
         return half_square_over(in_x, mu_x) + half_square_over(in_y, mu_y)
 
     def gradient_noise(self, rounding: RoundingScale, x_norm: float) -> tuple[float, float]:

@@ -14,7 +14,9 @@ from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.identity import identify
+from minmin.core.model_gap import Reached, find_gap
 from minmin.core.rounding import RoundingScale
+from minmin.core.term import Term
 from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_count
 
@@ -32,6 +34,8 @@ class Evaluation(ABC):
     """
 
     __slots__ = ("_grad_x", "_grad_x_norm", "_grad_y", "_grad_y_norm", "_rounding", "_tally", "_value", "x", "y")
+    term_x: Term | None = None
+    term_y: Term | None = None
 
     def __init__(self, x: Vector, y: Vector, tally: Tally):
         self.x = x
@@ -84,8 +88,11 @@ class Evaluation(ABC):
 
     @property
     def gradient_size(self) -> float:
-        """The largest absolute entry of both gradients."""
-        return largest_entry(self.grad_x, self.grad_y)
+        """The largest absolute entry of both gradients; with a term, of v - prox(v - gradient), a step of length one."""
+        if self.term_x is None and self.term_y is None:
+            return largest_entry(self.grad_x, self.grad_y)
+        triples = (self.term_x, self.x, self.grad_x), (self.term_y, self.y, self.grad_y)
+        return largest_entry(*(g if term is None else v - term.prox(v - g, 1.0) for term, v, g in triples))
 
     @property
     def rounding(self) -> RoundingScale:
@@ -147,9 +154,16 @@ class YTask(ABC):
 
 
 class Slice(ABC):
-    """y ↦ f(x, y) for a fixed x. What depends on x alone is computed once."""
+    """y ↦ f(x, y) for a fixed x. What depends on x alone is computed once.
+
+    Attributes
+    ----------
+    term_y : Term or None
+        A term that is added to f; see :class:`minmin.problems.Composite`.
+    """
 
     __slots__ = ("x",)
+    term_y: Term | None = None
 
     def __init__(self, x: Vector):
         self.x = x
@@ -196,6 +210,8 @@ class Problem(ABC):
         Whether noise was added to the gradients, so that nothing about f can be concluded from how they change.
     y_is_remote : bool
         Whether y stays with the clients. Then only the newest y can be used, and only the norm of ∇ᵧ is known.
+    term_x, term_y : Term or None
+        Terms that are added to f; see :class:`minmin.problems.Composite`. Gradients are those of f alone.
     """
 
     d_x: int
@@ -207,6 +223,13 @@ class Problem(ABC):
     part_weights: tuple[float, ...] = ()
     has_noisy_gradients: bool = False
     y_is_remote: bool = False
+    term_x: Term | None = None
+    term_y: Term | None = None
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether there is a term in x or in y."""
+        return self.term_x is not None or self.term_y is not None
 
     @property
     def constants(self) -> Constants | None:
@@ -244,7 +267,9 @@ class Problem(ABC):
         return self.evaluate(x, y, cache).gradient_size
 
     def bound(self, evaluation: Evaluation) -> Bound:
-        """How far f is above its minimum at an evaluation, by strong convexity from both gradients."""
+        """How far f, with its terms, is above its minimum at an evaluation, by strong convexity from both gradients."""
+        if self.has_terms:
+            return self.bound_with_terms(evaluation)
         norms = evaluation.grad_x_norm, evaluation.grad_y_norm
         if not sum(norms) < float("inf"):
             raise NonFiniteError(explain_nonfinite(evaluation))
@@ -252,6 +277,26 @@ class Problem(ABC):
         if constants is None:
             return UNKNOWN
         return constants.bound(norms, self.gradient_noise(evaluation), evaluation.rounding.eps)
+
+    def bound_with_terms(
+        self, evaluation: Evaluation, x_reached: Reached | None = None, y_reached: Reached | None = None
+    ) -> Bound:
+        """The same with terms; for the points that a step from the evaluation has reached, if they are given."""
+        constants = self.constants
+        if constants is None:
+            return UNKNOWN
+        if not evaluation.grad_x_norm + evaluation.grad_y_norm < float("inf"):
+            raise NonFiniteError(explain_nonfinite(evaluation))
+        eps = evaluation.rounding.eps
+        mu_x, mu_y = constants.lower_mu(eps)
+        noise_x, noise_y = self.gradient_noise(evaluation)
+        in_x = find_gap(
+            self.term_x, evaluation.x, evaluation.grad_x, mu_x, noise=noise_x, eps=eps, reached=x_reached
+        )
+        in_y = find_gap(
+            self.term_y, evaluation.y, evaluation.grad_y, mu_y, noise=noise_y, eps=eps, reached=y_reached
+        )
+        return constants.to_bound(in_x.value + in_y.value, in_x.floor + in_y.floor)
 
     def gradient_noise(self, evaluation: Evaluation) -> tuple[float, float]:
         """The expected size of rounding errors in both gradients; zero if it is not known."""

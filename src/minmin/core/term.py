@@ -24,9 +24,12 @@ class Term(ABC):
     ----------
     convexity : float
         t(v) - convexity/2 |v|² is convex, too; 0 if nothing more is known than that t is convex.
+    diameter : float
+        No two points where t is finite are farther apart; infinite if there is no limit.
     """
 
     convexity: float = 0.0
+    diameter: float = math.inf
 
     @abstractmethod
     def value(self, v: Array) -> float:

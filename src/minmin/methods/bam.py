@@ -7,8 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
+from minmin.core.model_gap import Reached
 from minmin.core.orientation import Outer
 from minmin.core.problem import Evaluation, Problem, Slice, YTask
+from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
 from minmin.methods.inner.proximal import ProximalObjective
@@ -134,9 +136,12 @@ class Bam(Method):
         p = block_parameters(constants)
         x_under = extrapolate(p, state.x.x, state.x.x_bar)
         y_states, evaluation = problem.fix(x_under).run_on_parts(YHalf(self.inner, constants), state.y)
-        x_state = x_half(p, x_under, state.x, evaluation.grad_x)
+        x_state = x_half(p, x_under, state.x, evaluation.grad_x, problem.term_x)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x̄, ȳ).
-        bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
+        if problem.has_terms:
+            bound = problem.bound_with_terms(evaluation, x_reached=Reached(x_state.x_bar, constants.L_x))
+        else:
+            bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
         exhausted = any(y.failures >= _MOST_FAILURES for y in y_states)
         return BamState(
             x=x_state,
@@ -181,23 +186,33 @@ class YHalf(YTask):
         p = block_parameters(self.constants)
         y_under = extrapolate(p, state.y, state.y_bar)
         objective = ProximalObjective(part, y_under, state.offset, p, state.largest_gradient)
-        point, memory = INNER_SOLVERS[self.inner].solve(objective, state.solver)
-        y_bar, grad_y = point.v, point.evaluation.grad_y
+        found, memory = INNER_SOLVERS[self.inner].solve(objective, state.solver)
+        point, grad_y = objective.finish(found)
+        y_bar = point.v
         new = YState(
             # y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf, solved for y⁺
             y=(state.y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha)),
             y_bar=y_bar,
             offset=y_bar - y_under,
             solver=memory,
-            failures=0 if point.solved else state.failures + 1,
+            failures=0 if found.solved else state.failures + 1,
             largest_gradient=max(state.largest_gradient, point.evaluation.grad_y_norm),
         )
         return new, point.evaluation
 
 
-def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector) -> XState:
-    """The half of a step that moves x, from ∇ₓf(x_under, ȳ)."""
-    x_bar = x_under - (p.eta_x * p.alpha) * grad_x
+def x_half(
+    p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector, term: Term | None = None
+) -> XState:
+    """The half of a step that moves x, from ∇ₓf(x_under, ȳ).
+
+    With a term, x̄ is a proximal gradient step, and (x_under - x̄)/(η_x α) takes the place of ∇ₓf.
+    """
+    step = p.eta_x * p.alpha
+    x_bar = x_under - step * grad_x
+    if term is not None:
+        x_bar = term.prox(x_bar, step)
+        grad_x = (x_under - x_bar) * (1.0 / step)
     # x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf, solved for x⁺
     x = (state.x + p.alpha * x_under - p.eta_x * grad_x) * (1.0 / (1.0 + p.alpha))
     return XState(x, x_bar)

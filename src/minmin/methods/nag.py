@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from minmin.core.model_gap import Reached
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, square
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
@@ -59,19 +60,29 @@ class Nag(Method):
         m = metric(require_constants(self.name, problem), self.rescale)
         evaluation = problem.fix(state.x_under).at(state.y_under)
         secant_point = check_constants(problem, evaluation, state.secant_point)
-        x_bar = state.x_under - (1.0 / m.smoothness) * evaluation.grad_x
-        y_bar = state.y_under - (1.0 / (m.weight_y * m.smoothness)) * evaluation.grad_y
+        steps = 1.0 / m.smoothness, 1.0 / (m.weight_y * m.smoothness)
+        x_bar = state.x_under - steps[0] * evaluation.grad_x
+        y_bar = state.y_under - steps[1] * evaluation.grad_y
+        if problem.term_x is not None:
+            x_bar = problem.term_x.prox(x_bar, steps[0])
+        if problem.term_y is not None:
+            y_bar = problem.term_y.prox(y_bar, steps[1])
         root = math.sqrt(m.smoothness / m.mu)
         momentum = (root - 1.0) / (root + 1.0)
         # The descent lemma carries the bound from z_under to z̄.
-        descent = (square(evaluation.grad_x_norm) + square(evaluation.grad_y_norm) / m.weight_y) / (2.0 * m.smoothness)
+        if problem.has_terms:
+            reached = Reached(x_bar, m.smoothness), Reached(y_bar, m.weight_y * m.smoothness)
+            bound = problem.bound_with_terms(evaluation, *reached)
+        else:
+            in_x, in_y = square(evaluation.grad_x_norm), square(evaluation.grad_y_norm) / m.weight_y
+            bound = problem.bound(evaluation).lower((in_x + in_y) / (2.0 * m.smoothness))
         return NagState(
             x_under=x_bar + momentum * (x_bar - state.candidate.x),
             y_under=y_bar + momentum * (y_bar - state.candidate.y),
             candidate=Candidate(
                 x_bar,
                 y_bar,
-                problem.bound(evaluation).lower(descent),
+                bound,
                 gradient_size=evaluation.gradient_size,
                 measured_before=True,
             ),

@@ -18,8 +18,9 @@ from minmin.methods.inner.objective import (
     choose_better,
     grow_where_flat,
 )
+from minmin.methods.proximal_step import find_proximal_step
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
-from minmin.numerics.step_search import search_along
+from minmin.numerics.step_search import TermAlong, search_along
 
 
 class LbfgsSolver(InnerSolver):
@@ -41,8 +42,28 @@ class LbfgsSolver(InnerSolver):
             return -inverse_times(memory, point.gradient), True
         return objective.first_step(point), False
 
+    def _propose(
+        self, objective: InnerObjective, point: InnerPoint, memory: Pairs, flat_length: float
+    ) -> tuple[Array, bool]:
+        """The step to take after one that had ``flat_length`` if it showed no curvature, and was zero otherwise."""
+        if objective.term is not None:
+            step, informed = find_proximal_step(
+                objective.term, point.v, point.gradient, memory, objective.smoothness, flat_length
+            )
+        else:
+            step, informed = self._step(objective, point, memory)
+            if flat_length > 0.0:
+                return grow_where_flat(step, flat_length), False
+        if memory.steps and flat_length == 0.0:
+            step = objective.limit_step(point, step, memory.steps[-1])
+        return step, informed
+
     def solve(self, objective: InnerObjective, memory: Pairs) -> tuple[InnerPoint, Pairs]:
         point = objective.begin()
+        term = objective.term
+
+        def at(v: Array) -> InnerPoint:
+            return objective.at(v if term is None else term.project(v))
 
         def learn(new: InnerPoint, step: Array, change: Array, product: float) -> None:
             nonlocal memory
@@ -54,16 +75,14 @@ class LbfgsSolver(InnerSolver):
 
         flat_length = 0.0
         while not point.solved:
-            step, informed = self._step(objective, point, memory)
-            if flat_length > 0.0:
-                step, informed = grow_where_flat(step, flat_length), False
-            elif memory.steps:
-                step = objective.limit_step(point, step, memory.steps[-1])
-            if not objective.is_worthwhile(point, step, informed=informed) or objective.is_spent:
+            step, informed = self._propose(objective, point, memory, flat_length)
+            along = None if term is None else TermAlong(term, point.v)
+            slope = dot(point.gradient, step) + (0.0 if along is None else along.mean_slope(point.v + step, 1.0))
+            if not objective.is_worthwhile(slope, informed=informed) or objective.is_spent:
                 break
             known = memory
             moved, found = search_along(
-                point, step, objective.at, learn, overshoot=objective.overshoot, is_enough=is_enough
+                point, step, at, learn, overshoot=objective.overshoot, is_enough=is_enough, term=along
             )
             if not math.isfinite(norm(moved.v) + moved.residual):
                 break
@@ -73,7 +92,7 @@ class LbfgsSolver(InnerSolver):
             if has_stopped or objective.is_too_far(point):
                 break
         if not point.solved and objective.restart is not None:
-            point = choose_better(point, descend(objective, objective.at(objective.restart)))
+            point = choose_better(point, descend(objective, at(objective.restart)))
         return point, memory
 
 

@@ -37,7 +37,7 @@ def descend(objective: InnerObjective, start: InnerPoint) -> InnerPoint:
     for _ in range(objective.most_gradients):
         if point.solved:
             return point
-        after = point.v - point.gradient * (1.0 / objective.smoothness)
+        after = objective.advance(point)
         point, last = objective.at(after + momentum * (after - before)), point
         before = after
         learn_between(objective, last, point)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.problem import Evaluation, Slice
-from minmin.core.vectors import Vector, dot, norm
+from minmin.core.vectors import Vector, norm
 
 
 class InnerPoint(NamedTuple):
@@ -22,9 +22,11 @@ class InnerPoint(NamedTuple):
     gradient : array
         The gradient of the objective.
     residual : float
-        The gradient's norm.
+        The gradient's norm; with a term and a known L, L times the length of a proximal gradient step.
     solved : bool
-        Whether the point is good enough.
+        Whether the point is good enough; with a term, whether the target is.
+    target : array or None
+        With a term: where a proximal gradient step of length 1/L ends, L the objective's smoothness.
     """
 
     v: Array
@@ -32,6 +34,7 @@ class InnerPoint(NamedTuple):
     gradient: Array
     residual: float
     solved: bool
+    target: Array | None = None
 
 
 class InnerObjective(ABC):
@@ -55,6 +58,8 @@ class InnerObjective(ABC):
         See :func:`minmin.numerics.step_search.search_step`.
     gradients : int
         How many gradients were computed so far.
+    term : Term or None
+        What is added to the objective.
     """
 
     restart: Array | None = None
@@ -66,7 +71,8 @@ class InnerObjective(ABC):
 
     def __init__(self, slice_: Slice, start: Array):
         self.slice = slice_
-        self.start = start
+        self.term = slice_.term_y
+        self.start = start if self.term is None else self.term.project(start)
         self.gradients = 0
 
     @property
@@ -85,9 +91,19 @@ class InnerObjective(ABC):
     def begin(self) -> InnerPoint:
         """The point at the start. If its gradient is not finite: an error, or a point that counts as solved."""
 
-    def is_worthwhile(self, point: InnerPoint, step: Array, *, informed: bool) -> bool:
-        """Whether to take a step from a point; ``informed`` says that its length is based on known curvature."""
-        return dot(point.gradient, step) < 0.0
+    def is_worthwhile(self, slope: float, *, informed: bool) -> bool:
+        """Whether to take a step with this slope; ``informed`` says that its length is based on known curvature."""
+        return slope < 0.0
+
+    def advance(self, point: InnerPoint) -> Array:
+        """Where a gradient step of length 1/L ends, a proximal one with a term."""
+        assert self.smoothness is not None
+        return point.v - point.gradient * (1.0 / self.smoothness) if point.target is None else point.target
+
+    def _find_target(self, v: Array, gradient: Array) -> Array:
+        assert self.term is not None
+        assert self.smoothness is not None
+        return self.term.prox(v - gradient * (1.0 / self.smoothness), 1.0 / self.smoothness)
 
     def limit_step(self, point: InnerPoint, step: Array, last: Array) -> Array:
         """The step from a point, shortened if it is too long after the step ``last``."""

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
+from minmin.core.model_gap import Reached, find_gap
 from minmin.core.problem import Evaluation, Slice, YTask
 from minmin.core.rounding import is_clearly_negative
+from minmin.core.term import Term
 from minmin.core.vectors import dot, norm, square
 from minmin.methods.inner.objective import FARTHEST, MOST_GROWTH, InnerObjective, InnerPoint, first_length, limit_length
 from minmin.methods.inner.solvers import INNER_SOLVERS
@@ -115,12 +117,26 @@ class PartialMinimum(InnerObjective):
         if self._careful and not math.isfinite(evaluation.value):
             return InnerPoint(v, evaluation, math.nan * v, math.nan, solved=False)
         residual = evaluation.grad_y_norm
+        if self.term is not None:
+            return self._with_term(InnerPoint(v, evaluation, evaluation.grad_y, residual, solved=False), self.term)
         self.gain = square(residual) / (2.0 * self.convexity) if self._proves_gain and self.convexity else 0.0
         solved = not self.gain > self._find_allowed() if self._proves_gain else residual == 0.0
         return InnerPoint(v, evaluation, evaluation.grad_y, residual, solved)
 
-    def is_worthwhile(self, point: InnerPoint, step: Array, *, informed: bool) -> bool:
-        self.gain = -0.5 * dot(point.gradient, step) if informed else math.inf
+    def _with_term(self, point: InnerPoint, term: Term) -> InnerPoint:
+        """The point with its target and, with ``proves_gain``, whether the gain that is left at the target is small."""
+        if not self._proves_gain:
+            return point
+        assert self.smoothness is not None
+        assert self.convexity is not None
+        target = self._find_target(point.v, point.gradient)
+        reached = Reached(target, self.smoothness)
+        self.gain = find_gap(term, point.v, point.gradient, self.convexity, reached=reached).value
+        residual = self.smoothness * norm(point.v - target)
+        return point._replace(target=target, residual=residual, solved=not self.gain > self._find_allowed())
+
+    def is_worthwhile(self, slope: float, *, informed: bool) -> bool:
+        self.gain = -0.5 * slope if informed else math.inf
         return self.gain > self._find_allowed()
 
     def is_too_far(self, point: InnerPoint) -> bool:
@@ -210,6 +226,8 @@ class LowerY(YTask):
         solver = INNER_SOLVERS[self.inner]
         objective = PartialMinimum(part, before, self.allowed, self.constants, proves_gain=solver.needs_constants)
         point, solver_memory = solver.solve(objective, before.solver)
+        if point.target is not None and math.isfinite(point.residual):
+            point = objective.at(point.target)
         if not math.isfinite(point.residual):
             return before._replace(outside=True), point.evaluation
         new = before._replace(

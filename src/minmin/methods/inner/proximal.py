@@ -79,9 +79,26 @@ class ProximalObjective(InnerObjective):
         evaluation = self.slice.at(v)
         away = v - self.center
         gradient = evaluation.grad_y + away * self.shift
-        residual, distance = norm(gradient), norm(away)
+        target = None if self.term is None else self._find_target(v, gradient)
+        if target is None:
+            residual, distance = norm(gradient), norm(away)
+        else:
+            residual, distance = self.smoothness * norm(v - target), norm(target - self.center)
         solved = self.meets_condition(residual, distance) or residual <= self._noise(evaluation, distance)
-        return InnerPoint(v, evaluation, gradient, residual, solved)
+        return InnerPoint(v, evaluation, gradient, residual, solved, target)
+
+    def finish(self, point: InnerPoint) -> tuple[InnerPoint, Array]:
+        """The point where the solve ends, and the (sub)gradient of f, with its term, in y there.
+
+        With a term q it is the target of the point, ȳ = prox_q(v - ∇A(v)/L, 1/L). So L(v - ȳ) - ∇A(v) is a subgradient
+        of q at ȳ. With it, the subgradient of A + q at ȳ is at most L|v - ȳ|, since v ↦ v - ∇A(v)/L does not
+        increase distances. That is what condition (2) was checked with.
+        """
+        if point.target is None:
+            return point, point.evaluation.grad_y
+        end = self.at(point.target)
+        subgradient = self.smoothness * (point.v - point.target) - point.gradient
+        return end, end.evaluation.grad_y + subgradient
 
     def meets_condition(self, residual: float, distance: float) -> bool:
         """Condition (2) of the paper: |∇A(v)| <= |v - y_under|/λ."""

@@ -1,0 +1,100 @@
+"""How far f + t is above its minimum in one block, from a gradient of f and the proximal map of the term t."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from minmin.core.bound import half_square_over
+from minmin.core.rounding import rounding_error
+from minmin.core.term import Term
+from minmin.core.vectors import Vector, dot, norm, square
+
+
+class BlockGap(NamedTuple):
+    """What one block adds to a bound, and what rounding errors alone would add."""
+
+    value: float
+    floor: float
+
+
+class Reached(NamedTuple):
+    """A point v̄ that a step from v has reached, where the smoothness L of f bounds how much f has changed."""
+
+    v: Vector
+    smoothness: float
+
+
+def find_gap(
+    term: Term | None,
+    v: Vector,
+    gradient: Vector,
+    curvature: float,
+    *,
+    noise: float = 0.0,
+    eps: float = 0.0,
+    reached: Reached | None = None,
+) -> BlockGap:
+    """A bound on what one block adds to f + t - (f + t)*, for an f with at least this curvature μ.
+
+    For every u, f(u) >= f(v) + <g, u - v> + μ/2 |u - v|². So f + t at v is above its minimum by at most
+    t(v) - min_u (<g, u - v> + μ/2 |u - v|² + t(u)). A proximal step of length 1/μ finds that minimum; if μ is zero, the
+    conjugate of t does: it is t(v) + <g, v> + t*(-g). Without a term this is |g|²/(2μ). It never exceeds
+    |g + s|²/(2μ), for any subgradient s of t at v.
+
+    At a point v̄ that a step has reached, f is at most <g, v̄ - v> + L/2 |v̄ - v|² above f(v), which is added.
+
+    Parameters
+    ----------
+    term : Term or None
+    v, gradient : vectors
+        The point, and ∇f there.
+    curvature : float
+        μ, 0 or above.
+    noise : float
+        The expected size of rounding errors in the gradient.
+    eps : float
+        The precision of v.
+    reached : Reached, optional
+        The point that the bound is for, if it is not v.
+    """
+    if term is None:
+        descent = 0.0 if reached is None else square(norm(gradient)) / (2.0 * reached.smoothness)
+        return BlockGap(
+            half_square_over(norm(gradient) + noise, curvature) - descent, half_square_over(noise, curvature)
+        )
+    at = v if reached is None else reached.v
+    moved = at - v
+    upper = term.value(at)
+    sizes = abs(upper) + norm(gradient) * norm(moved)
+    if reached is not None:
+        upper += dot(gradient, moved) + 0.5 * reached.smoothness * dot(moved, moved)
+    if curvature > 0.0:
+        u = term.prox(v - (1.0 / curvature) * gradient, 1.0 / curvature)
+        away = u - v
+        of_term, distance = term.value(u), norm(away)
+        gap = upper - (dot(gradient, away) + 0.5 * curvature * square(distance) + of_term)
+        by_noise = noise * (distance + norm(moved)) + square(noise) / curvature
+        sizes += abs(of_term) + norm(gradient) * distance
+    else:
+        conjugate = term.conjugate(-gradient)
+        if conjugate is None or math.isinf(conjugate):
+            return BlockGap(math.inf, 0.0)
+        gap = upper + dot(gradient, v) + conjugate
+        by_noise = _gap_by_noise(term, noise, max(gap, 0.0)) + noise * norm(moved)
+        sizes += abs(conjugate) + norm(gradient) * norm(v)
+    rounding = rounding_error(eps, sizes)
+    least = square(noise) / curvature if curvature > 0.0 else _gap_by_noise(term, noise, 0.0)
+    return BlockGap(max(gap, 0.0) + by_noise + rounding, least + rounding)
+
+
+def _gap_by_noise(term: Term, noise: float, gap: float) -> float:
+    """How much larger a gap without curvature of f may be because of rounding errors in the gradient.
+
+    The minimum over u is at most the diameter away, or √(2·gap/c) if the term has the convexity c.
+    """
+    if noise == 0.0:
+        return 0.0
+    if term.convexity > 0.0:
+        return noise * (math.sqrt(2.0 * gap / term.convexity) + noise / term.convexity)
+    return noise * term.diameter

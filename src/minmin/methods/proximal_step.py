@@ -1,0 +1,40 @@
+"""The step of a quasi-Newton method on a function plus a term: in y for inner solvers, in x for reduced-lbfgs."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from minmin.core.arrays import Array
+from minmin.core.term import Term
+from minmin.core.vectors import norm
+from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, first_length
+from minmin.numerics.lbfgs import Pairs
+from minmin.numerics.prox_model import PairsHessian, minimise_model
+
+
+class ProximalStep(NamedTuple):
+    """A step, and whether its length is based on known curvature."""
+
+    step: Array
+    informed: bool
+
+
+def find_proximal_step(
+    term: Term, v: Array, gradient: Array, pairs: Pairs, L: float | None, flat_length: float
+) -> ProximalStep:
+    """The step to the minimum of the term plus the quadratic model that the pairs define.
+
+    Without pairs it is a proximal gradient step of length 1/L, or of about :func:`first_length` if L is unknown. After
+    a step that showed no curvature, which had ``flat_length``, it is a proximal gradient step that may be longer.
+    """
+    size = norm(gradient)
+    if flat_length > 0.0 and size > 0.0:
+        length = GROWTH_WHERE_FLAT * flat_length / size
+    elif pairs.steps:
+        return ProximalStep(minimise_model(term, v, gradient, PairsHessian(pairs)) - v, True)
+    elif L is not None and math.isfinite(L):
+        length = 1.0 / L
+    else:
+        length = first_length(v) / size if size > 0.0 else first_length(v)
+    return ProximalStep(term.prox(v - length * gradient, length) - v, False)

@@ -1,0 +1,43 @@
+"""PartsTerm: the terms of all parts of y, as one term."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minmin.core.arrays import Array
+from minmin.core.term import Term
+from minmin.core.vectors import Parts
+
+
+class PartsTerm(Term):
+    """Σ_i w_i t_i(y_i) for the y of a :class:`minmin.Sum`, w_i the weights of its inner product.
+
+    In that inner product the proximal map of the sum is the proximal map of every t_i.
+
+    Parameters
+    ----------
+    terms : sequence of Term or None
+        One per part; None where there is none.
+    """
+
+    def __init__(self, terms: Sequence[Term | None]):
+        self.terms = tuple(terms)
+        self.convexity = min(0.0 if term is None else term.convexity for term in self.terms)
+
+    def value(self, v: Parts) -> float:
+        triples = zip(v.weights, self.terms, v, strict=True)
+        return sum(weight * term.value(part) for weight, term, part in triples if term is not None)
+
+    def prox(self, v: Parts, step: float) -> Parts:
+        return self._map(lambda term, part: term.prox(part, step), v)
+
+    def project(self, v: Parts) -> Parts:
+        return self._map(lambda term, part: term.project(part), v)
+
+    def _map(self, function: Callable[[Term, Array], Array], v: Parts) -> Parts:
+        pairs = zip(self.terms, v, strict=True)
+        return Parts([part if term is None else function(term, part) for term, part in pairs], v.weights)
+
+    def identity(self) -> Iterable[Any]:
+        return [item for term in self.terms for item in (["none"] if term is None else term.identity())]
