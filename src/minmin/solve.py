@@ -15,7 +15,7 @@ from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
 from minmin.loop.progress import Progress
 from minmin.loop.stopping import StoppingCriteria
-from minmin.methods import Method, build
+from minmin.methods import Method, build, check_method
 from minmin.problems.function import Function
 from minmin.result import Record, Result
 
@@ -166,7 +166,7 @@ def minimize(
     problem = problem.to_like(first_array(x))
     built, why = build(method, problem, options, seed)
     outer = built.outer_block(problem)
-    built.check(outer.orient(problem))
+    check_method(built, outer.orient(problem))
     loop = Loop(
         problem,
         built.aim(tol),

@@ -81,14 +81,14 @@ def find_gap(
         if conjugate is None or math.isinf(conjugate):
             return BlockGap(math.inf, 0.0)
         gap = upper + dot(gradient, v) + conjugate
-        by_noise = _gap_by_noise(term, noise, max(gap, 0.0)) + noise * norm(moved)
+        by_noise = _gap_by_noise(term, v, noise, max(gap, 0.0)) + noise * norm(moved)
         sizes += abs(conjugate) + norm(gradient) * norm(v)
     rounding = rounding_error(eps, sizes)
-    least = square(noise) / curvature if curvature > 0.0 else _gap_by_noise(term, noise, 0.0)
+    least = square(noise) / curvature if curvature > 0.0 else _gap_by_noise(term, v, noise, 0.0)
     return BlockGap(max(gap, 0.0) + by_noise + rounding, least + rounding)
 
 
-def _gap_by_noise(term: Term, noise: float, gap: float) -> float:
+def _gap_by_noise(term: Term, v: Vector, noise: float, gap: float) -> float:
     """How much larger a gap without curvature of f may be because of rounding errors in the gradient.
 
     The minimum over u is at most the diameter away, or √(2·gap/c) if the term has the convexity c.
@@ -97,4 +97,4 @@ def _gap_by_noise(term: Term, noise: float, gap: float) -> float:
         return 0.0
     if term.convexity > 0.0:
         return noise * (math.sqrt(2.0 * gap / term.convexity) + noise / term.convexity)
-    return noise * term.diameter
+    return noise * term.diameter(v)

@@ -88,7 +88,7 @@ class Evaluation(ABC):
 
     @property
     def gradient_size(self) -> float:
-        """The largest absolute entry of both gradients; with a term, of v - prox(v - gradient), a step of length one."""
+        """The largest absolute entry of both gradients; with a term, of v - prox(v - gradient), a step of length 1."""
         if self.term_x is None and self.term_y is None:
             return largest_entry(self.grad_x, self.grad_y)
         triples = (self.term_x, self.x, self.grad_x), (self.term_y, self.y, self.grad_y)
@@ -290,12 +290,8 @@ class Problem(ABC):
         eps = evaluation.rounding.eps
         mu_x, mu_y = constants.lower_mu(eps)
         noise_x, noise_y = self.gradient_noise(evaluation)
-        in_x = find_gap(
-            self.term_x, evaluation.x, evaluation.grad_x, mu_x, noise=noise_x, eps=eps, reached=x_reached
-        )
-        in_y = find_gap(
-            self.term_y, evaluation.y, evaluation.grad_y, mu_y, noise=noise_y, eps=eps, reached=y_reached
-        )
+        in_x = find_gap(self.term_x, evaluation.x, evaluation.grad_x, mu_x, noise=noise_x, eps=eps, reached=x_reached)
+        in_y = find_gap(self.term_y, evaluation.y, evaluation.grad_y, mu_y, noise=noise_y, eps=eps, reached=y_reached)
         return constants.to_bound(in_x.value + in_y.value, in_x.floor + in_y.floor)
 
     def gradient_noise(self, evaluation: Evaluation) -> tuple[float, float]:

@@ -24,12 +24,9 @@ class Term(ABC):
     ----------
     convexity : float
         t(v) - convexity/2 |v|² is convex, too; 0 if nothing more is known than that t is convex.
-    diameter : float
-        No two points where t is finite are farther apart; infinite if there is no limit.
     """
 
     convexity: float = 0.0
-    diameter: float = math.inf
 
     @abstractmethod
     def value(self, v: Array) -> float:
@@ -63,6 +60,10 @@ class Term(ABC):
     def project(self, v: Array) -> Array:
         """The nearest point where t is finite."""
         return v if math.isfinite(self.value(v)) else self.prox(v, array_eps(v))
+
+    def diameter(self, v: Array) -> float:
+        """No two vectors like v where t is finite are farther apart than this; infinite if there is no limit."""
+        return math.inf
 
     def check_size(self, size: int, name: str) -> None:
         """Raise if the term does not fit a block of this length; ``name`` is that of the argument, such as "term_x"."""

@@ -12,7 +12,7 @@ from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.acdm import Acdm
 from minmin.methods.bam import Bam
-from minmin.methods.base import Candidate, Method, require_constants
+from minmin.methods.base import Candidate, Method, refuse_terms, require_constants
 from minmin.methods.keywords import OF_MINIMIZE, Keywords
 from minmin.methods.lincoupling import LinCoupling
 from minmin.methods.nag import Nag
@@ -35,6 +35,7 @@ __all__ = [
     "ReducedLbfgs",
     "ReducedNewton",
     "build",
+    "check_method",
     "describe",
     "nag_ogm_g",
     "names",
@@ -51,6 +52,13 @@ def __getattr__(name: str) -> Any:
         warn_renamed(f"minmin.methods.{name}", new, stacklevel=2)
         return globals()[new]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def check_method(method: Method, problem: Problem) -> None:
+    """Raise, before any work, if a method cannot minimise the problem, whose outer block is x."""
+    if not method.takes_terms:
+        refuse_terms(method.name, problem, [name for name, kind in _METHODS.items() if kind.takes_terms])
+    method.check(problem)
 
 
 def names() -> list[str]:

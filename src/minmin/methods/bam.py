@@ -107,6 +107,7 @@ class Bam(Method):
 
     name: ClassVar[str] = "bam"
     state_types: ClassVar[tuple[type, ...]] = (BamState, XState, YState, SecantPoint, Pairs)
+    takes_terms: ClassVar[bool] = True
     inner: str = "lbfgs"
     outer: str = "x"
 
@@ -116,6 +117,7 @@ class Bam(Method):
 
     def check(self, problem: Problem) -> None:
         require_constants(self.name, problem)
+        INNER_SOLVERS[self.inner].check_term(problem)
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
 
@@ -201,9 +203,7 @@ class YHalf(YTask):
         return new, point.evaluation
 
 
-def x_half(
-    p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector, term: Term | None = None
-) -> XState:
+def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector, term: Term | None = None) -> XState:
     """The half of a step that moves x, from ∇ₓf(x_under, ȳ).
 
     With a term, x̄ is a proximal gradient step, and (x_under - x̄)/(η_x α) takes the place of ∇ₓf.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
@@ -71,10 +72,14 @@ class Method(ABC):
     state_types : tuple of types
         The NamedTuples in its state, besides :class:`Candidate` and :class:`minmin.Bound`. A checkpoint can hold no
         others.
+    takes_terms : bool
+        Whether it minimises problems with terms, see :class:`minmin.problems.Composite`. A method that does not know
+        of them would minimise f alone, so it is refused.
     """
 
     name: ClassVar[str]
     state_types: ClassVar[tuple[type, ...]] = ()
+    takes_terms: ClassVar[bool] = False
 
     def check(self, problem: Problem) -> None:
         """Raise, before any work, if the problem lacks something that the method needs."""
@@ -132,6 +137,14 @@ def require_constants(name: str, problem: Problem) -> Constants:
                 f"add a small penalty on {block}: mu_{block} = tol/|{block}|² moves the minimum by tol/2 at most"
             )
     return constants
+
+
+def refuse_terms(name: str, problem: Problem, others: Iterable[str]) -> None:
+    """Raise if the problem has terms, for a method that does not know them; ``others`` are methods that do."""
+    if problem.has_terms:
+        raise UnsupportedError(
+            f"method {name!r} does not support terms in x or y yet; these methods do: {', '.join(others)}"
+        )
 
 
 def require_second_order(name: str, problem: Problem) -> None:

@@ -45,6 +45,7 @@ class Nag(Method):
 
     name: ClassVar[str] = "nag"
     state_types: ClassVar[tuple[type, ...]] = (NagState, SecantPoint)
+    takes_terms: ClassVar[bool] = True
     rescale: bool = False
 
     def __post_init__(self) -> None:

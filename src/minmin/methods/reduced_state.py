@@ -6,8 +6,10 @@ import math
 from typing import NamedTuple
 
 from minmin.core.bound import half_square_over
+from minmin.core.model_gap import find_gap
 from minmin.core.problem import Evaluation
-from minmin.core.vectors import Vector
+from minmin.core.term import Term
+from minmin.core.vectors import Vector, norm
 from minmin.methods.bam import BamState
 from minmin.methods.base import Candidate
 from minmin.methods.gap_estimate import GapEstimate, least_curvature_in_x
@@ -78,9 +80,15 @@ class ReducedState(NamedTuple):
         return largest_curvature(self.pairs), max(part.max_curvature_seen for part in self.y)
 
     def estimate_gap(self, evaluation: Evaluation) -> float:
-        """|∇f|²/2m in both blocks, with the least curvatures m that the run has seen."""
+        """|∇f|²/2m in both blocks, with the least curvatures m that the run has seen; with terms see find_gap."""
         in_x = least_curvature_in_x(self.min_curvature_seen, self.pairs)
         in_y = min(part.min_curvature_seen for part in self.y)
         gain = self.gain if math.isfinite(self.gain) else 0.0
-        of_y = max(half_square_over(evaluation.grad_y_norm, in_y), gain)
-        return half_square_over(evaluation.grad_x_norm, in_x) + of_y
+        of_y = max(_estimate_block(evaluation.term_y, evaluation.y, evaluation.grad_y, in_y), gain)
+        return _estimate_block(evaluation.term_x, evaluation.x, evaluation.grad_x, in_x) + of_y
+
+
+def _estimate_block(term: Term | None, v: Vector, gradient: Vector, curvature: float) -> float:
+    if term is None:
+        return half_square_over(norm(gradient), curvature)
+    return find_gap(term, v, gradient, curvature).value if math.isfinite(curvature) else math.inf

@@ -2,6 +2,7 @@
 
 from minmin.core.problem import Evaluation, Slice
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice
+from minmin.problems.composite import Composite
 from minmin.problems.function import Function
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.glm import GLM, Softmax
@@ -12,6 +13,7 @@ from minmin.problems.sum import Sum
 
 __all__ = [
     "GLM",
+    "Composite",
     "Design",
     "Evaluation",
     "Function",

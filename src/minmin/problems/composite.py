@@ -33,9 +33,13 @@ class Composite(Problem):
     """
 
     def __init__(self, problem: Problem, term_x: Term | None = None, term_y: Any = None):
-        if not isinstance(problem, Problem) or isinstance(problem, Composite):
-            advice = "give both terms at once" if isinstance(problem, Composite) else "wrap functions in Function"
-            raise InputError(f"problem is a {type(problem).__name__}; it must be a problem without terms: {advice}")
+        if not isinstance(problem, Problem):
+            raise InputError(
+                f"problem must be a minmin problem, got {type(problem).__name__}; "
+                "wrap your own functions in minmin.problems.Function"
+            )
+        if problem.has_terms:
+            raise InputError(f"this {type(problem).__name__} has a term already; give all terms at once")
         if problem.y_is_remote:
             raise InputError("the y of a federation stays with its clients; give them Composite problems instead")
         self.problem = problem
@@ -132,7 +136,7 @@ class _CompositeSlice(Slice):
     def __init__(self, original: Slice, term_x: Term | None, term_y: Term | None):
         super().__init__(original.x)
         self._original = original
-        self.term_x, self.term_y = term_x, term_y  # type: ignore[misc]
+        self.term_x, self.term_y = term_x, term_y
         self._parts: Sequence[Slice] = original.parts
         if isinstance(term_y, PartsTerm):
             pairs = zip(self._parts, term_y.terms, strict=True)
@@ -160,7 +164,7 @@ class _CompositeEvaluation(Evaluation):
     def __init__(self, original: Evaluation, term_x: Term | None, term_y: Term | None):
         super().__init__(original.x, original.y, UNCOUNTED)
         self.original = original
-        self.term_x, self.term_y = term_x, term_y  # type: ignore[misc]
+        self.term_x, self.term_y = term_x, term_y
 
     def known_gradients(self) -> dict[str, Vector]:
         return self.original.known_gradients()

@@ -22,6 +22,7 @@ from minmin.core.second_order import (
 )
 from minmin.core.vectors import Parts, Vector
 from minmin.errors import InputError, as_number, show
+from minmin.terms import PartsTerm
 
 JOINTLY_EXPENSIVE = 100.0
 """The assumed cost of one ∇ₓ of the sum, which needs all terms or a round of communication, in units of one term's ∇ᵧ.
@@ -68,6 +69,10 @@ class Sum(Problem):
                 raise InputError(
                     f"term {i} has d_x = {term.d_x}, and term 0 has {self.d_x}; all terms share x, so give them one d_x"
                 )
+            if term.term_x is not None:
+                raise InputError(f"term {i} has a term in x, which all terms share: Composite(Sum(...), term_x=...)")
+        if any(term.term_y is not None for term in self.terms):
+            self.term_y = PartsTerm([term.term_y for term in self.terms])
         self.has_value = all(term.has_value for term in self.terms)
         self.has_y_hessian = all(term.has_y_hessian for term in self.terms)
         self._given = require_constants_type(constants)
@@ -225,10 +230,11 @@ def _split(direction: Direction) -> list[Direction]:
 
 
 class _SumEvaluation(Evaluation):
-    __slots__ = ("_evaluations", "_slice", "_weights")
+    __slots__ = ("_evaluations", "_slice", "_weights", "term_y")
 
     def __init__(self, slice_: _SumSlice, evaluations: Sequence[Any], problem: Sum):
         super().__init__(slice_.x, Parts([e.y for e in evaluations], problem.weights), problem.tally)
+        self.term_y = problem.term_y
         self._slice = slice_
         self._evaluations = evaluations
         self._weights = problem.weights

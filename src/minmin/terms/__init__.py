@@ -6,7 +6,8 @@ from minmin.terms.box import Box, NonNegative
 from minmin.terms.elastic_net import ElasticNet
 from minmin.terms.group_l2 import GroupL2
 from minmin.terms.l1 import L1
+from minmin.terms.parts import PartsTerm
 from minmin.terms.scaled import Scaled
 from minmin.terms.simplex import Simplex
 
-__all__ = ["L1", "Box", "ElasticNet", "GroupL2", "L2Ball", "NonNegative", "Scaled", "Simplex", "Term"]
+__all__ = ["L1", "Box", "ElasticNet", "GroupL2", "L2Ball", "NonNegative", "PartsTerm", "Scaled", "Simplex", "Term"]

@@ -15,8 +15,8 @@ from minmin.terms.elementwise import weighted_sum
 from minmin.terms.parameters import make_parameter
 
 _ROUNDING_ERRORS = 4.0
-"""A distance from the centre may be wrong by this many times eps·√d times the largest length of a point in the ball. For
-the term's own projections that was at most 0.9, for d from 1 to 10⁶ in both precisions."""
+"""A distance from the centre may be wrong by this many times eps·√d times the largest length of a point in the ball.
+For the term's own projections that was at most 0.9, for d from 1 to 10⁶ in both precisions."""
 
 
 class L2Ball(Term):
@@ -66,6 +66,9 @@ class L2Ball(Term):
 
     def dual_scale(self, s: Array) -> float:
         return 1.0
+
+    def diameter(self, v: Array) -> float:
+        return 2.0 * self.radius
 
     def check_size(self, size: int, name: str) -> None:
         self._center.check_size(size, "center", name)

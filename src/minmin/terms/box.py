@@ -50,6 +50,10 @@ class Box(Term):
     def project(self, v: Array) -> Array:
         return self.prox(v, 1.0)
 
+    def diameter(self, v: Array) -> float:
+        sides = np.broadcast_to(np.asarray(self.upper) - np.asarray(self.lower), v.shape)
+        return float(np.linalg.norm(sides))
+
     def check_size(self, size: int, name: str) -> None:
         self._lower.check_size(size, "lower", name)
         self._upper.check_size(size, "upper", name)

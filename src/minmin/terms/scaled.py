@@ -49,6 +49,9 @@ class Scaled(Term):
     def project(self, v: Array) -> Array:
         return self.term.project(v)
 
+    def diameter(self, v: Array) -> float:
+        return self.term.diameter(v)
+
     def check_size(self, size: int, name: str) -> None:
         self.term.check_size(size, name)
 

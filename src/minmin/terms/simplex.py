@@ -13,7 +13,7 @@ from minmin.errors import InputError, as_number
 from minmin.terms.elementwise import all_true, clip, weighted_sum
 
 _ROUNDING_ERRORS = 10.0
-"""A sum of d numbers may be wrong by this many times eps·√d. NumPy's sums of the term's own projections were wrong by at
+"""A sum of d numbers may be wrong by this many times eps·√d. NumPy's sums of the term's own projections were off by at
 most 2.8 eps, for d up to 10⁶ in both precisions; the error of a library that adds in order grows with √d and more."""
 
 
@@ -55,6 +55,9 @@ class Simplex(Term):
 
     def dual_scale(self, s: Array) -> float:
         return 1.0
+
+    def diameter(self, v: Array) -> float:
+        return math.sqrt(2.0) * self.total
 
     def check_size(self, size: int, name: str) -> None:
         if size == 0:

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from minmin.core.arrays import Array
+from minmin.core.problem import Problem
+from minmin.errors import UnsupportedError
 from minmin.methods.inner.objective import InnerObjective, InnerPoint
 
 
@@ -18,12 +20,22 @@ class InnerSolver(ABC):
     needs_y_hessian, needs_constants : bool
     needs_restart : bool
         Whether it needs :attr:`InnerObjective.restart`, which only BAM has.
+    takes_term : bool
+        Whether it minimises an objective with a term.
     """
 
     name: ClassVar[str]
     needs_y_hessian: ClassVar[bool] = False
     needs_constants: ClassVar[bool] = False
     needs_restart: ClassVar[bool] = False
+    takes_term: ClassVar[bool] = False
+
+    def check_term(self, problem: Problem) -> None:
+        """Raise if there is a term in y that the solver cannot take."""
+        if problem.term_y is not None and not self.takes_term:
+            raise UnsupportedError(
+                f"inner={self.name!r} does not support a term in y; inner='lbfgs' does, and with constants inner='nag'"
+            )
 
     def init(self, y: Array) -> Any:
         """The memory before the first solve: arrays, numbers, or NamedTuples of them."""

@@ -32,6 +32,7 @@ class LbfgsSolver(InnerSolver):
     """
 
     name = "lbfgs"
+    takes_term = True
 
     def init(self, y: Array) -> Pairs:
         return Pairs.none(y)
@@ -101,6 +102,7 @@ class NewtonSolver(LbfgsSolver):
 
     name = "newton"
     needs_y_hessian = True
+    takes_term = False
 
     def _step(self, objective: InnerObjective, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
         evaluation = point.evaluation

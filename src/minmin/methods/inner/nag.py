@@ -18,6 +18,7 @@ class NagSolver(InnerSolver):
 
     name = "nag"
     needs_constants = True
+    takes_term = True
 
     def solve(self, objective: InnerObjective, memory: None) -> tuple[InnerPoint, None]:
         point = descend(objective, objective.begin())
