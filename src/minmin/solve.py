@@ -7,7 +7,7 @@ from typing import Any
 
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem
-from minmin.core.start import count_variables, make_start
+from minmin.core.start import count_variables, explain_moved_start, make_start
 from minmin.core.vectors import first_array
 from minmin.errors import InputError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
@@ -16,6 +16,8 @@ from minmin.loop.loop import Loop
 from minmin.loop.progress import Progress
 from minmin.loop.stopping import StoppingCriteria
 from minmin.methods import Method, build, check_method
+from minmin.problems.bounds import make_box
+from minmin.problems.composite import Composite
 from minmin.problems.function import Function
 from minmin.result import Record, Result
 
@@ -29,6 +31,8 @@ def minimize(
     grad_x: Callable[[Any, Any], Any] | None = None,
     grad_y: Callable[[Any, Any], Any] | None = None,
     constants: Constants | None = None,
+    bounds_x: Any = None,
+    bounds_y: Any = None,
     tol: float = 1e-6,
     rtol: float = 0.0,
     gtol: float | None = None,
@@ -65,6 +69,9 @@ def minimize(
     constants : Constants, optional
         Only with functions: what is known of the curvature of f. With it the bound is proved; see
         :class:`minmin.Constants`.
+    bounds_x, bounds_y : scipy.optimize.Bounds, or pairs, optional
+        Bounds on the variables: one pair (low, high) for all of a block, or one per variable, with None for a free
+        side. They build a :class:`minmin.problems.Composite` with a :class:`minmin.terms.Box`.
     tol : float
         Stop as ``converged`` when the bound on f(x, y) - f* is at most tol. It is absolute, in units of f; 0 switches
         it off. If the problem's constants are unknown and its data prove no bound, the bound is an estimate from the
@@ -148,6 +155,8 @@ def minimize(
     if isinstance(x0, str):
         raise InputError(f"x0 is the text {x0!r}; give a method by keyword: method={x0!r}")
     problem = _make_problem(problem, x0, y0, {"grad_x": grad_x, "grad_y": grad_y, "constants": constants})
+    if bounds_x is not None or bounds_y is not None:
+        problem = _add_bounds(problem, bounds_x, bounds_y)
     criteria = StoppingCriteria(
         tol=tol,
         rtol=rtol,
@@ -178,8 +187,16 @@ def minimize(
         progress=Progress(built.name) if progress else None,
         file=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(problem, built, x, y)),
         why=why,
+        about_start=explain_moved_start(problem, x0, y0),
     )
     return loop.run()
+
+
+def _add_bounds(problem: Problem, bounds_x: Any, bounds_y: Any) -> Problem:
+    """The problem with a box in one block or both."""
+    if problem.has_terms:
+        raise InputError("this problem has terms already; give its bounds as terms: Composite(..., term_x=Box(...))")
+    return Composite(problem, make_box(bounds_x, "bounds_x"), make_box(bounds_y, "bounds_y"))
 
 
 def _make_problem(problem: Any, x0: Any, y0: Any, given: dict[str, Any]) -> Problem:

@@ -16,9 +16,28 @@ from minmin.errors import InputError, show
 
 
 def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector, Vector]:
-    """Check a user's start and complete it with zeros. The result is a copy."""
+    """Check a user's start, complete it with zeros, and move it to where the problem's terms are finite: a copy."""
+    return problem.project_start(*_check_start(problem, x0, y0))
+
+
+def explain_moved_start(problem: Problem, x0: Any, y0: Any) -> str:
+    """Which block of a user's start is not allowed by its term and so was moved; empty if none is."""
+    if not problem.has_terms:
+        return ""
+    x, y = _check_start(problem, x0, y0)
+    triples = ("x0", x0, problem.term_x, x), ("y0", y0, problem.term_y, y)
+    moved = [
+        name for name, given, term, v in triples if given is not None and term is not None and math.isinf(term.value(v))
+    ]
+    if not moved:
+        return ""
+    return f"{' and '.join(moved)} did not meet the constraints; the run started at the nearest point that does"
+
+
+def _check_start(problem: Problem, x0: Any, y0: Any) -> tuple[Vector, Vector]:
+    """A checked copy of a user's start, completed with zeros."""
     if isinstance(problem, Swapped):
-        y, x = make_start(problem.original, y0, x0)
+        y, x = _check_start(problem.original, y0, x0)
         return x, y
     prototype = problem.prototype
     x = None if x0 is None else check_start_array(x0, problem.d_x, "x0", prototype)
@@ -31,7 +50,7 @@ def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector
                 f"x0 is {dtype_name(x)} of {library_name(x)} and y0 is {dtype_name(part)} of {library_name(part)}; "
                 "give both in one dtype and library"
             )
-    return problem.project_start(x, y)
+    return x, y
 
 
 def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:

@@ -65,6 +65,8 @@ class Client:
             raise InputError(
                 f"a client's problem must be a minmin problem other than a Sum, got {type(problem).__name__}"
             )
+        if problem.has_terms:
+            raise InputError("terms are not supported in a federation yet; minmin.Sum of Composite problems runs here")
         if not 0.0 < as_number(weight, "weight") < math.inf:
             raise InputError(f"weight = {weight} must be positive and finite")
         self.weight = float(weight)

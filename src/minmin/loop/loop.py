@@ -107,6 +107,8 @@ class Loop:
     file : Checkpoint, optional
     why : str
         Why this method was chosen, for the message.
+    about_start : str
+        A remark about the start, for the message.
     """
 
     def __init__(
@@ -123,9 +125,11 @@ class Loop:
         extra_metrics: ExtraMetrics | None = None,
         file: Checkpoint | None = None,
         why: str = "",
+        about_start: str = "",
     ):
         self._method = method
         self._why = why
+        self._about_start = about_start
         self._clock = clock
         self._file = file
         self._tally = make_tally(criteria, clock)
@@ -354,7 +358,7 @@ class Loop:
         evidence = explain_not_convex(not_convex) if not_convex and end.status != "converged" else ""
         if end.message == self._candidate.reason or evidence in end.message:  # the message has said enough
             evidence = ""
-        told = (end.message, last.candidate.note, evidence, self._why)
+        told = (end.message, last.candidate.note, evidence, self._about_start, self._why)
         return Result(
             x=record.x,
             y=record.y,

@@ -43,7 +43,11 @@ HINTS = (
         "ftol xtol atol eps epsilon tolerance",
         "the tolerances are tol and rtol for the bound on f(x, y) - f*, and gtol for the gradients",
     ),
-    ("bounds constraints", "constraints are not supported; a smooth penalty in f may do instead"),
+    ("bounds", "each block has its own bounds: bounds_x and bounds_y"),
+    (
+        "constraints",
+        "bounds are bounds_x and bounds_y; minmin.terms has other constraints, for minmin.problems.Composite",
+    ),
     ("fun func f objective value", "f is the first argument: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
     ("jac grad gradient", "there are two gradients: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
     (
@@ -64,6 +68,8 @@ OF_MINIMIZE = Keywords(
         "grad_x",
         "grad_y",
         "constants",
+        "bounds_x",
+        "bounds_y",
         "tol",
         "rtol",
         "gtol",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.term import Term
@@ -13,16 +12,9 @@ from minmin.numerics.lbfgs import Pairs
 from minmin.numerics.prox_model import PairsHessian, minimise_model
 
 
-class ProximalStep(NamedTuple):
-    """A step, and whether its length is based on known curvature."""
-
-    step: Array
-    informed: bool
-
-
 def find_proximal_step(
     term: Term, v: Array, gradient: Array, pairs: Pairs, L: float | None, flat_length: float
-) -> ProximalStep:
+) -> Array:
     """The step to the minimum of the term plus the quadratic model that the pairs define.
 
     Without pairs it is a proximal gradient step of length 1/L, or of about :func:`first_length` if L is unknown. After
@@ -32,9 +24,9 @@ def find_proximal_step(
     if flat_length > 0.0 and size > 0.0:
         length = GROWTH_WHERE_FLAT * flat_length / size
     elif pairs.steps:
-        return ProximalStep(minimise_model(term, v, gradient, PairsHessian(pairs)) - v, True)
+        return minimise_model(term, v, gradient, PairsHessian(pairs)) - v
     elif L is not None and math.isfinite(L):
         length = 1.0 / L
     else:
         length = first_length(v) / size if size > 0.0 else first_length(v)
-    return ProximalStep(term.prox(v - length * gradient, length) - v, False)
+    return term.prox(v - length * gradient, length) - v

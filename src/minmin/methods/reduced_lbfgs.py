@@ -37,7 +37,7 @@ from minmin.methods.secants import check_constants
 from minmin.methods.theory import block_parameters, theory_patience
 from minmin.methods.watch import Watch
 from minmin.numerics.lbfgs import KEPT_PAIRS, Pairs, inverse_times, remember
-from minmin.numerics.step_search import TermAlong, search_along
+from minmin.numerics.step_search import search_along, slope_along
 
 _FIRST_RATIO, _FIRST_RATIO_IF_COSTLY = 0.05, 0.001
 """The first ``inner_tolerance_ratio``; the second value if ∇ₓ is a round of communication or constants are unknown. Six
@@ -171,14 +171,14 @@ class ReducedLbfgs(Method):
             return state._replace(guard=guard, candidate=guard.candidate._replace(note=state.candidate.note))
         if state.gradient is None:
             return self._begin(problem, state)
-        direction, slope = self._find_direction(problem, state)
+        direction = self._find_direction(problem, state)
         if norm(direction) == 0.0:
             lowered, evaluation, _ = self._lower_y(problem, state, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
             return self._judge(
                 problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _most_restarts(problem)
             )
-        expected_gain = -0.5 * slope
+        expected_gain = -0.5 * slope_along(XPoint(state.x, state.gradient), direction, problem.term_x)
         if state.gain > _MOST_LEFT * expected_gain:
             ratio = _TIGHTEN * state.inner_tolerance_ratio
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
@@ -238,28 +238,22 @@ class ReducedLbfgs(Method):
         rate = block_parameters(constants).alpha
         return _PATIENCE_FACTOR * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
 
-    def _find_direction(self, problem: Problem, state: ReducedState) -> tuple[Vector, float]:
-        """The step in x to try, and the slope of F along it; with a term p, also p's mean slope over the step."""
-        constants, gradient = problem.constants, state.gradient
-        L, pairs, flat_length = None if constants is None else constants.L_x, state.pairs, state.flat_length
-        assert gradient is not None
-        term = problem.term_x
-        if term is not None:
-            direction, _ = find_proximal_step(term, state.x, gradient, pairs, L, flat_length)
+    def _find_direction(self, problem: Problem, state: ReducedState) -> Vector:
+        direction = self._find_curved_direction(problem, state)
+        if problem.term_x is None and state.flat_length > 0.0 and norm(direction) > 0.0:
+            return grow_where_flat(direction, state.flat_length)
+        return direction
+
+    def _find_curved_direction(self, problem: Problem, state: ReducedState) -> Vector:
+        constants, pairs, gradient = problem.constants, state.pairs, state.gradient
+        L = None if constants is None else constants.L_x
+        if problem.term_x is not None:
+            direction = find_proximal_step(problem.term_x, state.x, gradient, pairs, L, state.flat_length)
         elif norm(gradient) == 0.0:
-            return gradient, 0.0
-        elif pairs.steps:
-            direction = -inverse_times(pairs, gradient)
+            return gradient
         else:
-            direction = first_step(gradient, state.x, L)
-        if pairs.steps and not (term is not None and flat_length > 0.0):
-            direction = limit_length(direction, MOST_GROWTH * norm(pairs.steps[-1]))
-        if term is not None:
-            along = TermAlong(term, state.x)
-            return direction, dot(gradient, direction) + along.mean_slope(state.x + direction, 1.0)
-        if flat_length > 0.0:
-            direction = grow_where_flat(direction, flat_length)
-        return direction, dot(gradient, direction)
+            direction = -inverse_times(pairs, gradient) if pairs.steps else first_step(gradient, state.x, L)
+        return limit_length(direction, MOST_GROWTH * norm(pairs.steps[-1])) if pairs.steps else direction
 
     def _choose_inner(self, problem: Problem) -> str:
         if self.inner != "auto":
@@ -339,7 +333,7 @@ class ReducedLbfgs(Method):
             overshoot=_OVERSHOOT,
             is_enough=is_enough,
             is_too_high=is_too_high,
-            term=None if term is None else TermAlong(term, start.v),
+            term=term,
         )
         assert point.evaluation is not None
         if not is_inside or (not found and is_too_high(point)):

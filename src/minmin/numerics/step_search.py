@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from minmin.core.arrays import Array
 from minmin.core.rounding import is_same_point
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, machine_eps
@@ -35,18 +34,6 @@ slope that explodes would shorten the step to nothing: without this, 3 of 50 ran
 P = TypeVar("P")
 
 
-class TermAlong:
-    """How a term changes along a step from a point where it is finite."""
-
-    def __init__(self, term: Term, start: Array):
-        self._term = term
-        self._first = term.value(start)
-
-    def mean_slope(self, v: Array, t: float) -> float:
-        """(t(v) - t(start))/t, for the point v where this fraction of the step ends."""
-        return (self._term.value(self._term.project(v)) - self._first) / t
-
-
 class PointWithGradient(Protocol):
     """A point where a gradient is known."""
 
@@ -69,7 +56,7 @@ def search_along(
     overshoot: float,
     is_enough: Callable[[V], bool],
     is_too_high: Callable[[V], bool] = lambda point: False,
-    term: TermAlong | None = None,
+    term: Term | None = None,
 ) -> tuple[V, bool]:
     """Take a step, shortening it while it overshoots. Returns the last point visited, and whether it is good enough.
 
@@ -84,7 +71,7 @@ def search_along(
     A ``term`` t that is added to the function counts with its mean slope over the step. By convexity, the sum falls by
     at least as much as the slope at the end plus that mean slope say, if these are negative.
     """
-    slope = dot(start.gradient, step) + (0.0 if term is None else term.mean_slope(start.v + step, 1.0))
+    slope = slope_along(start, step, term)
     first_slope = slope if term is None else dot(start.gradient, step)
     t, least_fraction, last_end = 1.0, _LEAST_SHORTENING, math.inf
     for _ in range(_MOST_TRIALS):
@@ -94,7 +81,7 @@ def search_along(
         learn(new, taken, change, dot(taken, change))
         end = first_slope + dot(step, change)
         if term is not None:
-            end += term.mean_slope(new.v, t)
+            end += (term.value(new.v) - term.value(start.v)) / t
         if (is_enough(new) or end <= -overshoot * slope) and not is_too_high(new):
             return new, True
         if is_same_point(start.v, new.v, machine_eps(start.v)):
@@ -108,6 +95,14 @@ def search_along(
         t *= fraction
         least_fraction *= _LEAST_SHORTENING
     return new, False
+
+
+def slope_along(start: PointWithGradient, step: Vector, term: Term | None) -> float:
+    """The slope at the start of a step, plus the mean slope of a term over the step."""
+    slope = dot(start.gradient, step)
+    if term is None:
+        return slope
+    return slope + term.value(term.project(start.v + step)) - term.value(start.v)
 
 
 def search_step(

@@ -41,7 +41,7 @@ class Composite(Problem):
         if problem.has_terms:
             raise InputError(f"this {type(problem).__name__} has a term already; give all terms at once")
         if problem.y_is_remote:
-            raise InputError("the y of a federation stays with its clients; give them Composite problems instead")
+            raise InputError("terms are not supported in a federation yet; minmin.Sum of Composite problems runs here")
         self.problem = problem
         self.term_x = _check_term(term_x, problem.d_x, "term_x")
         self.term_y = _check_term_y(term_y, problem)

@@ -20,7 +20,7 @@ from minmin.methods.inner.objective import (
 )
 from minmin.methods.proximal_step import find_proximal_step
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
-from minmin.numerics.step_search import TermAlong, search_along
+from minmin.numerics.step_search import search_along, slope_along
 
 
 class LbfgsSolver(InnerSolver):
@@ -48,9 +48,9 @@ class LbfgsSolver(InnerSolver):
     ) -> tuple[Array, bool]:
         """The step to take after one that had ``flat_length`` if it showed no curvature, and was zero otherwise."""
         if objective.term is not None:
-            step, informed = find_proximal_step(
-                objective.term, point.v, point.gradient, memory, objective.smoothness, flat_length
-            )
+            L = objective.smoothness
+            step = find_proximal_step(objective.term, point.v, point.gradient, memory, L, flat_length)
+            informed = bool(memory.steps) and flat_length == 0.0
         else:
             step, informed = self._step(objective, point, memory)
             if flat_length > 0.0:
@@ -77,13 +77,12 @@ class LbfgsSolver(InnerSolver):
         flat_length = 0.0
         while not point.solved:
             step, informed = self._propose(objective, point, memory, flat_length)
-            along = None if term is None else TermAlong(term, point.v)
-            slope = dot(point.gradient, step) + (0.0 if along is None else along.mean_slope(point.v + step, 1.0))
+            slope = slope_along(point, step, term)
             if not objective.is_worthwhile(slope, informed=informed) or objective.is_spent:
                 break
             known = memory
             moved, found = search_along(
-                point, step, at, learn, overshoot=objective.overshoot, is_enough=is_enough, term=along
+                point, step, at, learn, overshoot=objective.overshoot, is_enough=is_enough, term=term
             )
             if not math.isfinite(norm(moved.v) + moved.residual):
                 break
