@@ -40,6 +40,7 @@ OF_RUN = Keywords(
             "minmin.federated.Client(minmin.problems.Function(value, grad_x, grad_y, ...))",
         ),
         ("options", "give every option as a keyword of its own: run(clients, 'bam', inner='nag')"),
+        ("bounds bounds_x bounds_y constraints", "constraints are not supported in a federation yet"),
         *HINTS,
     ),
 )

@@ -44,10 +44,7 @@ HINTS = (
         "the tolerances are tol and rtol for the bound on f(x, y) - f*, and gtol for the gradients",
     ),
     ("bounds", "each block has its own bounds: bounds_x and bounds_y"),
-    (
-        "constraints",
-        "bounds are bounds_x and bounds_y; minmin.terms has other constraints, for minmin.problems.Composite",
-    ),
+    ("constraints", "bounds are bounds_x and bounds_y; for others see minmin.terms and minmin.problems.Composite"),
     ("fun func f objective value", "f is the first argument: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
     ("jac grad gradient", "there are two gradients: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
     (

@@ -36,7 +36,7 @@ from minmin.methods.reduced_state import ReducedState
 from minmin.methods.secants import check_constants
 from minmin.methods.theory import block_parameters, theory_patience
 from minmin.methods.watch import Watch
-from minmin.numerics.lbfgs import KEPT_PAIRS, Pairs, inverse_times, remember
+from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along, slope_along
 
 _FIRST_RATIO, _FIRST_RATIO_IF_COSTLY = 0.05, 0.001
@@ -311,7 +311,7 @@ class ReducedLbfgs(Method):
             size, least = dot(step, step), state.min_curvature_seen
             if product > 0.0 and size > 0.0:
                 least = min(least, product / size)
-            pairs = remember(state.pairs, step, change, KEPT_PAIRS if term is None else _KEPT_PAIRS_WITH_TERM)
+            pairs = remember(state.pairs, step, change, None if term is None else _KEPT_PAIRS_WITH_TERM)
             is_flat = pairs is state.pairs and state.watch.is_flat(norm(change), norm(start.gradient))
             flat_length = norm(step) if is_flat and is_inside else 0.0
             state = state._replace(pairs=pairs, min_curvature_seen=least, flat_length=flat_length)

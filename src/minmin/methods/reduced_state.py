@@ -8,8 +8,7 @@ from typing import NamedTuple
 from minmin.core.bound import half_square_over
 from minmin.core.model_gap import find_gap
 from minmin.core.problem import Evaluation
-from minmin.core.term import Term
-from minmin.core.vectors import Vector, norm
+from minmin.core.vectors import Vector
 from minmin.methods.bam import BamState
 from minmin.methods.base import Candidate
 from minmin.methods.gap_estimate import GapEstimate, least_curvature_in_x
@@ -84,11 +83,12 @@ class ReducedState(NamedTuple):
         in_x = least_curvature_in_x(self.min_curvature_seen, self.pairs)
         in_y = min(part.min_curvature_seen for part in self.y)
         gain = self.gain if math.isfinite(self.gain) else 0.0
-        of_y = max(_estimate_block(evaluation.term_y, evaluation.y, evaluation.grad_y, in_y), gain)
-        return _estimate_block(evaluation.term_x, evaluation.x, evaluation.grad_x, in_x) + of_y
-
-
-def _estimate_block(term: Term | None, v: Vector, gradient: Vector, curvature: float) -> float:
-    if term is None:
-        return half_square_over(norm(gradient), curvature)
-    return find_gap(term, v, gradient, curvature).value if math.isfinite(curvature) else math.inf
+        e = evaluation
+        if e.term_x is None and e.term_y is None:
+            of_x, of_y = half_square_over(e.grad_x_norm, in_x), half_square_over(e.grad_y_norm, in_y)
+        elif math.isinf(in_x) or math.isinf(in_y):
+            return math.inf
+        else:
+            of_x = find_gap(e.term_x, e.x, e.grad_x, in_x).value
+            of_y = find_gap(e.term_y, e.y, e.grad_y, in_y).value
+        return of_x + max(of_y, gain)

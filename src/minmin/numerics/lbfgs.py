@@ -57,15 +57,18 @@ class Pairs(NamedTuple):
         return cls((), (), empty, empty, empty)
 
 
-def remember(pairs: Pairs, step: Vector, change: Vector, kept: int = KEPT_PAIRS) -> Pairs:
-    """Add a pair and drop the oldest of more than ``kept``; one without clearly positive curvature is not added."""
+def remember(pairs: Pairs, step: Vector, change: Vector, kept: int | None = None) -> Pairs:
+    """Add a pair, and drop the oldest if there are more than ``kept``, by default ``KEPT_PAIRS``.
+
+    A pair without clearly positive curvature is not added.
+    """
     s, r = flatten(step), flatten(change)
     numbers = float(s @ r), float(s @ s), float(r @ r)
     if not all(0.0 < number < math.inf for number in numbers):
         return pairs
     if not numbers[0] > _LEAST_COSINE * math.sqrt(numbers[1]) * math.sqrt(numbers[2]):
         return pairs
-    if len(pairs.steps) >= kept:
+    if len(pairs.steps) >= (KEPT_PAIRS if kept is None else kept):
         pairs = Pairs(pairs.steps[1:], pairs.changes[1:], *(gram[1:, 1:] for gram in pairs[2:]))
     steps, changes = (*pairs.steps, s), (*pairs.changes, r)
     stacked = _stack(steps)
