@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from minmin import datasets, methods, problems
+from minmin import datasets, methods, problems, terms
 from minmin.checking import Finding, Report, check
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
@@ -55,6 +55,7 @@ __all__ = [
     "methods",
     "minimize",
     "problems",
+    "terms",
 ]
 
 _LOADED_WHEN_ASKED_FOR = ("estimators", "federated")

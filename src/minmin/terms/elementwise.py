@@ -1,0 +1,53 @@
+"""Functions of arrays that several terms share; for NumPy with few temporary arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from minmin.core.arrays import Array, array_eps, namespace_of
+from minmin.core.term import Term
+
+
+def clip(v: Array, lower: float | Array, upper: float | Array) -> Array:
+    """Each entry, moved to the nearest number between its bounds."""
+    if type(v) is np.ndarray:
+        u = np.maximum(v, lower)
+        return np.minimum(u, upper, out=u)
+    return namespace_of(v).clip(v, lower, upper)
+
+
+def soft_threshold(v: Array, threshold: float | Array) -> Array:
+    """Each entry, moved towards 0 by its threshold and not beyond; shorter ones become exactly 0."""
+    clipped = clip(v, -threshold, threshold)
+    return np.subtract(v, clipped, out=clipped) if type(v) is np.ndarray else v - clipped
+
+
+def all_true(condition: Array) -> bool:
+    return bool(condition.all() if type(condition) is np.ndarray else namespace_of(condition).all(condition))
+
+
+def weighted_sum(weight: float | Array, v: Array) -> float:
+    """Σ weight_i v_i."""
+    if isinstance(weight, float):
+        return weight * float(v.sum() if type(v) is np.ndarray else namespace_of(v).sum(v))
+    return float(weight @ v)
+
+
+def largest_scale(sizes: Array, bound: float | Array) -> float:
+    """The largest number up to 1 that, times these sizes, is at most the bound in each entry."""
+    inside = sizes <= bound
+    if all_true(inside):
+        return 1.0
+    xp = namespace_of(sizes)
+    return float(xp.min(xp.where(inside, 1.0, bound / xp.where(inside, 1.0, sizes))))
+
+
+def lower_scale(term: Term, s: Array, scale: float) -> float:
+    """The scale, lowered by as many rounding errors as the conjugate of scale·s needs to be finite."""
+    error = array_eps(s)
+    while scale > 0.0 and not math.isfinite(term._conjugate(scale * s)):
+        scale *= max(0.0, 1.0 - error)
+        error *= 2.0
+    return scale
