@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from minmin import datasets, methods, problems, terms
-from minmin.checking import Finding, Report, check
+from minmin.checking import check
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem
@@ -21,6 +21,7 @@ from minmin.errors import (
     UserCodeError,
 )
 from minmin.estimating import estimate_constants
+from minmin.findings import Finding, Report
 from minmin.methods import Method
 from minmin.problems import Sum
 from minmin.result import History, Record, Result

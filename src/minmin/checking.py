@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from minmin.core.vectors import (
     to_flat,
 )
 from minmin.errors import InputError, MinMinError
+from minmin.findings import Finding, Report
 from minmin.numerics.lanczos import ritz_values
 
 _LANCZOS_STEPS = 60
@@ -50,49 +50,6 @@ _NOISE_FACTOR = 8.0
 """The error of a gradient in units of eps times its size: twice what :mod:`minmin.core.rounding` expects for a sum."""
 _LEAST_TOLERANCE = 1e-300
 """The least tolerance, to avoid 0/0 if f and all its slopes are zero."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was checked.
-
-    Attributes
-    ----------
-    name : str
-        What was checked.
-    ok : bool
-    detail : str
-        What was measured, and by how much it is off.
-    """
-
-    name: str
-    ok: bool
-    detail: str
-
-
-@dataclass(frozen=True)
-class Report:
-    """What :func:`check` found; print it to read it.
-
-    Attributes
-    ----------
-    ok : bool
-        Whether all checks passed.
-    findings : tuple of Finding
-    """
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def ok(self) -> bool:
-        return all(finding.ok for finding in self.findings)
-
-    def __str__(self) -> str:
-        width = max(len(finding.name) for finding in self.findings)
-        lines = [f"{'ok   ' if f.ok else 'WRONG'} {f.name:<{width}}  {f.detail}" for f in self.findings]
-        wrong = sum(not f.ok for f in self.findings)
-        lines.append(f"{wrong} of {len(lines)} checks failed" if wrong else f"all {len(lines)} checks passed")
-        return "\n".join(lines)
 
 
 def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) -> Report:

@@ -100,4 +100,4 @@ def make_weight(value: Any, name: str, each: str = "coordinate") -> Parameter:
 
 def kind_of(v: Array) -> Hashable:
     """The library, dtype and device of an array, as a key of a dictionary."""
-    return type(v), type(v.dtype), v.dtype, device(v)
+    return v.dtype if type(v) is np.ndarray else (type(v), type(v.dtype), v.dtype, device(v))
