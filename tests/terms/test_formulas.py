@@ -161,6 +161,14 @@ def test_the_simplex_and_the_ball_accept_their_own_projections(size, dtype):
             assert term.value(term.project(v)) == 0
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_sum_of_a_projection_is_right_to_a_few_roundings(dtype):
+    rng = np.random.default_rng(0)
+    for spread in (1e-7, 1e-5, 1e-3):
+        u = Simplex(3).prox((spread * rng.uniform(size=100_000)).astype(dtype), 1.0)
+        assert u.sum(dtype=np.float64) == pytest.approx(3, rel=4 * float(np.finfo(dtype).eps))
+
+
 def test_equal_entries_share_the_simplex():
     assert np.array_equal(Simplex().prox(np.full(4, -7.0), 1.0), np.full(4, 0.25))
     assert Simplex().value(np.full(1000, np.float32(0.001))) == 0
@@ -216,6 +224,22 @@ def test_later_changes_of_a_users_array_change_nothing():
     term = L1(weight)
     weight[:] = 5
     assert term.value(np.ones(3)) == 3
+
+
+def test_a_terms_own_array_cannot_be_changed():
+    """Copies in other libraries would not follow."""
+    with pytest.raises(ValueError, match="read-only"):
+        L1(np.ones(3)).weight[:] = 5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_scaled_by_the_dual_scale_is_allowed_whatever_the_rounding(dtype):
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(size=3)
+    for term in (L1(weight), GroupL2(weight, [[0], [1], [2]]), GroupL2(0.3, [[0, 1, 2]]), ElasticNet(0.1, 0)):
+        for _ in range(100):
+            s = rng.uniform(1, 2, size=3).astype(dtype)
+            assert term.conjugate(term.dual_scale(s) * s) == 0
 
 
 def test_parameters_may_come_from_another_library():
