@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -231,6 +231,14 @@ class ReducedLbfgs(Method):
                 state = self.step(problem, state)
         return state
 
+    def aim(self, tol: float) -> ReducedLbfgs:
+        return AimedLbfgs(**asdict(self), tol=tol) if tol > 0.0 else self
+
+    @property
+    def _enough(self) -> float:
+        """A bound above this need not be proved if that takes another gradient."""
+        return math.inf
+
     def patience(self, problem: Problem) -> int:
         constants = problem.constants
         if constants is None or not can_guard(constants):
@@ -349,7 +357,7 @@ class ReducedLbfgs(Method):
     def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool) -> ReducedState:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         state = state._replace(secant_point=check_constants(problem, evaluation, state.secant_point))
-        constants, bound = problem.constants, problem.bound(evaluation)
+        constants, bound = problem.constants, problem.certify(evaluation, self._enough)
         if constants is None or math.isinf(bound.value):
             curvatures = state.largest_curvatures()
             value = evaluation.value if problem.has_value and constants is None else math.nan
@@ -376,6 +384,17 @@ class ReducedLbfgs(Method):
         note = f"BAM took over after {state.calls} calls of the outer gradient, as progress was too slow"
         guard = Bam().init(problem, best.x, evaluation.y)  # federated clients keep only the newest y
         return state._replace(guard=guard, candidate=best._replace(note=note))
+
+
+@dataclass(frozen=True)
+class AimedLbfgs(ReducedLbfgs):
+    """reduced-lbfgs for a run that ends where the bound is at most ``tol``."""
+
+    tol: float = 0.0
+
+    @property
+    def _enough(self) -> float:
+        return self.tol
 
 
 def _is_watched(problem: Problem) -> bool:
