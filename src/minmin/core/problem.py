@@ -309,6 +309,10 @@ class Problem(ABC):
         twin.tally = tally
         return twin
 
+    def without_terms(self) -> Problem:
+        """f alone."""
+        return self
+
     def swapped(self) -> Problem:
         """The same function with x and y exchanged; counts keep the original names."""
         from minmin.core.orientation import Swapped

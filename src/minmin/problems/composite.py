@@ -100,6 +100,9 @@ class Composite(Problem):
     def counted(self, tally: Tally) -> Composite:
         return self._with_problem(self.problem.counted(tally))
 
+    def without_terms(self) -> Problem:
+        return self.problem
+
     def swapped(self) -> Problem:
         twin = self._with_problem(self.problem.swapped())
         twin.d_x, twin.d_y = self.d_y, self.d_x
