@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from minmin.core.arrays import Array, namespace_of, reshape, to_like, to_numpy
+from minmin.core.arrays import namespace_of, reshape, to_like, to_numpy
 from minmin.core.term import Term
-from minmin.core.vectors import dot, norm
+from minmin.core.vectors import Vector, dot, flatten, norm, unflatten
 from minmin.numerics.lbfgs import Pairs
 
 _TOLERANCE = 1e-3
@@ -49,13 +49,14 @@ class PairsHessian:
         eigenvalues = np.linalg.eigvals(-self._inverse @ gram).real
         self.largest = sigma + max(0.0, float(eigenvalues.max()))
 
-    def times(self, v: Array) -> Array:
-        """B·v."""
+    def times(self, vector: Vector) -> Vector:
+        """B times a vector."""
+        v = flatten(vector)
         along = np.asarray(to_numpy(self._rows @ v), dtype=np.float64)
-        return self._sigma * v - to_like(self._inverse @ along, v) @ self._rows
+        return unflatten(self._sigma * v - to_like(self._inverse @ along, v) @ self._rows, vector)
 
 
-def minimise_model(term: Term, x: Array, gradient: Array, hessian: PairsHessian) -> Array:
+def minimise_model(term: Term, x: Vector, gradient: Vector, hessian: PairsHessian) -> Vector:
     """About the u that minimises <gradient, u - x> + ½<u - x, B(u - x)> + t(u).
 
     By the accelerated proximal gradient method, which starts its momentum again when a step turns back (O'Donoghue and
