@@ -12,7 +12,7 @@ from minmin.methods.theory import block_parameters
 
 PAIRS = [(kind, "none") for kind in KINDS] + [("none", kind) for kind in KINDS]
 PAIRS += [(kind, KINDS[(i + 1) % len(KINDS)]) for i, kind in enumerate(KINDS)]
-STEPS = 25
+STEPS = 15
 
 
 def assert_lyapunov_decrease(minimum, inner, steps=STEPS):
