@@ -32,8 +32,8 @@ _Matrix = np.ndarray[Any, Any]
 class PairsHessian:
     """A matrix B that curvature pairs define in place of the Hessian: σI + WᵀMW, with few rows in W.
 
-    S and R are the steps and the changes of gradient as rows. If they belong to one quadratic, BSᵀ = Rᵀ holds for all of
-    them: with their Ritz vectors Q, values t, and the same combinations HQ of the changes,
+    S and R are the steps and the changes of gradient as rows. If they belong to one quadratic, BSᵀ = Rᵀ holds for all:
+    with their Ritz vectors Q, values t, and the same combinations HQ of the changes,
     B = σ(I - QᵀQ) + (HQ)ᵀ diag(1/t) HQ, which is BFGS for all pairs together (Schnabel 1983). σ, the curvature in
     directions that the pairs say nothing about, is the geometric mean of t. Quadratics with κ = 5000 and L1 take half
     the calls of ∇ₓ with it.
