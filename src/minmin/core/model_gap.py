@@ -76,6 +76,8 @@ def find_gap(
         gap = upper - (dot(gradient, away) + 0.5 * curvature * square(distance) + of_term)
         by_noise = noise * (distance + norm(moved)) + square(noise) / curvature
         sizes += abs(of_term) + norm(gradient) * distance
+        # u may be outside of a constraint, where the model is lower.
+        outside = (norm(gradient) + curvature * distance) * term.slack(u)
     else:
         conjugate = term.conjugate(-gradient)
         if conjugate is None or math.isinf(conjugate):
@@ -83,7 +85,8 @@ def find_gap(
         gap = upper + dot(gradient, v) + conjugate
         by_noise = _gap_by_noise(term, v, noise, max(gap, 0.0)) + noise * norm(moved)
         sizes += abs(conjugate) + norm(gradient) * norm(v)
-    rounding = rounding_error(eps, sizes)
+        outside = 0.0
+    rounding = rounding_error(eps, sizes) + outside
     least = square(noise) / curvature if curvature > 0.0 else _gap_by_noise(term, v, noise, 0.0)
     return BlockGap(max(gap, 0.0) + by_noise + rounding, least + rounding)
 

@@ -69,6 +69,10 @@ class Term(ABC):
         """No two vectors like v where t is finite are farther apart than this; infinite if there is no limit."""
         return math.inf
 
+    def slack(self, v: Array) -> float:
+        """How far outside of a constraint a vector like v may be where t is finite, because of rounding errors."""
+        return 0.0
+
     def check_size(self, size: int, name: str) -> None:
         """Raise if the term does not fit a block of this length; ``name`` is that of the argument, such as "term_x"."""
         return

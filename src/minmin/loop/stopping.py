@@ -11,7 +11,7 @@ from minmin.core.bound import Bound
 from minmin.core.counting import Tally
 from minmin.core.problem import Problem
 from minmin.core.rounding import rounding_error
-from minmin.core.vectors import first_array, machine_eps
+from minmin.core.vectors import first_array, machine_eps, square
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, UnsupportedError, as_count, as_number, show
 from minmin.loop.clock import Clock
 from minmin.methods.base import Candidate, require_flag
@@ -56,6 +56,11 @@ class StoppingCriteria:
     def needs_every_value(self) -> bool:
         """Whether f is needed after every iteration."""
         return self.rtol > 0.0 or self.target_value is not None
+
+    @property
+    def needs_gradients_alone(self) -> bool:
+        """Whether gtol can end the run as converged, and a bound cannot."""
+        return self.tol == self.rtol == 0.0 and self.gtol is not None
 
     def check(self, problem: Problem) -> None:
         """Raise if a criterion needs values of f and the problem has none."""
@@ -128,6 +133,8 @@ class StoppingRules:
     criteria : StoppingCriteria
     patience : int
         The number of iterations within which the largest bound must halve.
+    has_terms : bool
+        Whether the problem has terms. The rounding errors in their values hide small gaps, but not small gradients.
 
     Attributes
     ----------
@@ -136,8 +143,9 @@ class StoppingRules:
     progress : Progressing
     """
 
-    def __init__(self, criteria: StoppingCriteria, patience: int):
+    def __init__(self, criteria: StoppingCriteria, patience: int, *, has_terms: bool = False):
         self.criteria = criteria
+        self._looks_at_gradients = has_terms and criteria.needs_gradients_alone
         self.first_value = math.nan
         self.progress = Progressing()
         self._patience = patience
@@ -196,7 +204,7 @@ class StoppingRules:
         criteria = self.criteria
         by_value = criteria.tol == criteria.rtol == 0.0 and criteria.target_value is not None
         near = bound.value <= _NEAR_FLOOR * bound.floor
-        return near and self._tolerance(value) < bound.floor and not by_value
+        return near and self._tolerance(value) < bound.floor and not (by_value or self._looks_at_gradients)
 
     def _tolerance(self, value: float) -> float:
         """The bound at which the run ends."""
@@ -225,8 +233,10 @@ class StoppingRules:
         if candidate.exhausted or hidden:
             return End("stalled", self._explain_exhaustion(candidate, best))
         progress = self.progress
-        if progress.largest_bound < candidate.bound.value < math.inf:
-            progress = progress._replace(largest_bound=candidate.bound.value)
+        # Near a minimum, a bound falls as fast as the square of the gradients.
+        measure = square(candidate.gradient_size) if self._looks_at_gradients else candidate.bound.value
+        if progress.largest_bound < measure < math.inf:
+            progress = progress._replace(largest_bound=measure)
         if steps % self._patience == 0:
             if math.isinf(best.value) and self._waits_for_a_bound():
                 return End(
@@ -235,6 +245,8 @@ class StoppingRules:
                     f"(then give tol=0 and a budget or a target_value), or {GRADIENT_MAY_BE_WRONG}",
                 )
             if progress.largest_bound > 0.5 * progress.largest_bound_before:
+                if self._looks_at_gradients:
+                    return End("stalled", self._explain_exhaustion(candidate, best))
                 return End(
                     "stalled",
                     f"over {self._patience} iterations the bound has not halved, which theory rules out; it is "
@@ -254,7 +266,7 @@ class StoppingRules:
         if math.isinf(best.value):
             return f"no step makes progress, and no bound was found: f may have no minimum, or {GRADIENT_MAY_BE_WRONG}"
         single = dtype_name(first_array(candidate.x)) == "float32"
-        by_gradients = self.criteria.tol == self.criteria.rtol == 0.0 and self.criteria.gtol is not None
+        by_gradients = self.criteria.needs_gradients_alone
         remedy = "give float64 data" if single else f"give a larger {'gtol' if by_gradients else 'tol'}"
         about = "an estimated bound" if best.basis == "estimate" else "a bound"
         told = f"rounding errors hide further progress below {about} of {best.value:.3g}; {remedy}"

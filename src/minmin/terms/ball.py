@@ -57,9 +57,7 @@ class L2Ball(Term):
         return v if isinstance(center, float) and center == 0.0 else v - center
 
     def _is_inside(self, v: Array, distance: float) -> bool:
-        root = math.sqrt(v.shape[0])
-        center = abs(self.center) * root if isinstance(self.center, float) else self._center_norm
-        return distance <= self.radius + _ROUNDING_ERRORS * array_eps(v) * root * (self.radius + center)
+        return distance <= self.radius + self.slack(v)
 
     def conjugate(self, s: Array) -> float:
         return self.radius * norm(s) + weighted_sum(self._center.like(s), s)
@@ -72,6 +70,11 @@ class L2Ball(Term):
 
     def diameter(self, v: Array) -> float:
         return 2.0 * self.radius
+
+    def slack(self, v: Array) -> float:
+        root = math.sqrt(v.shape[0])
+        center = abs(self.center) * root if isinstance(self.center, float) else self._center_norm
+        return _ROUNDING_ERRORS * array_eps(v) * root * (self.radius + center)
 
     def check_size(self, size: int, name: str) -> None:
         self._center.check_size(size, "center", name)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minmin.core.arrays import Array
 from minmin.core.term import Term
-from minmin.core.vectors import Parts
+from minmin.core.vectors import Parts, square
 
 
 class PartsTerm(Term):
@@ -34,6 +35,10 @@ class PartsTerm(Term):
 
     def project(self, v: Parts) -> Parts:
         return self._map(lambda term, part: term.project(part), v)
+
+    def slack(self, v: Parts) -> float:
+        triples = zip(v.weights, self.terms, v, strict=True)
+        return math.sqrt(sum(weight * square(term.slack(part)) for weight, term, part in triples if term is not None))
 
     def _map(self, function: Callable[[Term, Array], Array], v: Parts) -> Parts:
         pairs = zip(self.terms, v, strict=True)

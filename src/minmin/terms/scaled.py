@@ -55,6 +55,9 @@ class Scaled(Term):
     def diameter(self, v: Array) -> float:
         return self.term.diameter(v)
 
+    def slack(self, v: Array) -> float:
+        return self.term.slack(v)
+
     def check_size(self, size: int, name: str) -> None:
         self.term.check_size(size, name)
 

@@ -62,6 +62,9 @@ class Simplex(Term):
     def diameter(self, v: Array) -> float:
         return math.sqrt(2.0) * self.total
 
+    def slack(self, v: Array) -> float:
+        return _ROUNDING_ERRORS * array_eps(v) * self.total
+
     def check_size(self, size: int, name: str) -> None:
         if size == 0:
             raise InputError(f"{name}: the block has no coordinates, so their sum cannot be {self.total:g}")
