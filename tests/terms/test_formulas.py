@@ -166,7 +166,7 @@ def test_the_sum_of_a_projection_is_right_to_a_few_roundings(dtype):
     rng = np.random.default_rng(0)
     for spread in (1e-7, 1e-5, 1e-3):
         u = Simplex(3).prox((spread * rng.uniform(size=100_000)).astype(dtype), 1.0)
-        assert u.sum(dtype=np.float64) == pytest.approx(3, rel=4 * np.finfo(dtype).eps)
+        assert u.sum(dtype=np.float64) == pytest.approx(3, rel=4 * float(np.finfo(dtype).eps))
 
 
 def test_equal_entries_share_the_simplex():
