@@ -26,6 +26,8 @@ from minmin.core.vectors import (
 from minmin.errors import InputError, MinMinError
 from minmin.findings import Finding, Report
 from minmin.numerics.lanczos import ritz_values
+from minmin.term_checks import check_term
+from minmin.terms import PartsTerm
 
 _LANCZOS_STEPS = 60
 """On 12 coupled quadratics like those of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, with an L that is 1 % too
@@ -56,7 +58,8 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
     """Check whether a problem's gradients, slices, constants and Hessians are right.
 
     Gradients are compared with finite differences of f, with steps that fit the dtype. Constants are compared with the
-    extreme curvatures that Lanczos finds from differences of gradients.
+    extreme curvatures that Lanczos finds from differences of gradients. Values and proximal maps of terms are compared
+    with each other.
 
     Parameters
     ----------
@@ -77,7 +80,8 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
             "wrap your own functions in minmin.problems.Function"
         )
     x, y = make_start(problem, x0, y0)
-    checks = _Checks(problem.to_like(first_array(x)), _Point(x, y), np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    checks = _Checks(problem.without_terms().to_like(first_array(x)), _Point(x, y), rng)
     by_name: dict[str, Callable[[], Iterator[Finding]]] = {
         "determinism": checks.check_determinism,
         "gradients": checks.check_gradients,
@@ -94,7 +98,19 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
             findings.extend(run())
         except MinMinError as error:
             findings.append(Finding(name, False, str(error)))
+    findings.extend(_check_terms(problem, _Point(x, y), rng))
     return Report(tuple(findings))
+
+
+def _check_terms(problem: Problem, point: _Point, rng: np.random.Generator) -> Iterator[Finding]:
+    """Check every term of a problem; a finding is named after the term's class and its block."""
+    for block, term, vector in (("x", problem.term_x, point.x), ("y", problem.term_y, point.y)):
+        terms = term.terms if isinstance(term, PartsTerm) else (term,)
+        for part_term, part in zip(terms, parts_of(vector), strict=True):
+            if part_term is not None:
+                name = f"{type(part_term).__name__} in {block}"
+                for finding in check_term(part_term, part.shape[0], rng, part):
+                    yield Finding(f"{name}: {finding.name}", finding.ok, finding.detail)
 
 
 class _Point(NamedTuple):

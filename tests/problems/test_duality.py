@@ -12,7 +12,7 @@ import minmin
 from minmin.core.counting import Tally
 from minmin.methods.y_system import YSystem
 from minmin.problems import GLM
-from minmin.problems.linear.duality import _Rounding
+from minmin.problems.linear.duality import Rounding
 from minmin.problems.linear.losses import LOSSES
 from reference import random_columns_glm, random_glm, with_penalties
 
@@ -152,7 +152,7 @@ def test_rough_limits_of_rounding_errors_lie_above_the_exact_ones(seed):
     rng = np.random.default_rng(seed)
     here = problem.evaluate(rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y))
     after = here.model_after(YSystem(here).newton_step().dy)
-    rough, exact = (_Rounding(here, after, rough=rough) for rough in (True, False))
+    rough, exact = (Rounding(here, after, rough=rough) for rough in (True, False))
     pairs = [
         (rough.y_sizes, exact.y_sizes),
         (rough.noise_by_y_column(rough.y_sizes), exact.noise_by_y_column(exact.y_sizes)),

@@ -38,6 +38,7 @@ class Swapped(Problem):
         self.original = original
         self.has_value = original.has_value
         self.d_x, self.d_y = original.d_y, original.d_x
+        self.term_x, self.term_y = original.term_y, original.term_x
 
     @property
     def constants(self) -> Constants | None:
@@ -65,11 +66,12 @@ class Swapped(Problem):
 
 
 class _SwappedSlice(Slice):
-    __slots__ = ("_original",)
+    __slots__ = ("_original", "term_y")
 
     def __init__(self, original: Problem, x: Vector):
         super().__init__(x)
         self._original = original
+        self.term_y = original.term_x
 
     def at(self, y: Vector) -> Evaluation:
         return _SwappedEvaluation(self._original.fix(y).at(self.x))
@@ -78,11 +80,12 @@ class _SwappedSlice(Slice):
 class _SwappedEvaluation(Evaluation):
     """The original's evaluation, which does the counting, with the blocks exchanged."""
 
-    __slots__ = ("_original",)
+    __slots__ = ("_original", "term_x", "term_y")
 
     def __init__(self, original: Evaluation):
         super().__init__(original.y, original.x, UNCOUNTED)
         self._original = original
+        self.term_x, self.term_y = original.term_y, original.term_x
 
     def known_gradients(self) -> dict[str, Vector]:
         return self._original.known_gradients()

@@ -278,6 +278,10 @@ class Problem(ABC):
             return UNKNOWN
         return constants.bound(norms, self.gradient_noise(evaluation), evaluation.rounding.eps)
 
+    def certify(self, evaluation: Evaluation, enough: float) -> Bound:
+        """The best bound at an evaluation; one above ``enough`` may be left out if it takes another gradient."""
+        return self.bound(evaluation)
+
     def bound_with_terms(
         self, evaluation: Evaluation, x_reached: Reached | None = None, y_reached: Reached | None = None
     ) -> Bound:
@@ -304,6 +308,10 @@ class Problem(ABC):
         twin = copy(self)
         twin.tally = tally
         return twin
+
+    def without_terms(self) -> Problem:
+        """f alone."""
+        return self
 
     def swapped(self) -> Problem:
         """The same function with x and y exchanged; counts keep the original names."""

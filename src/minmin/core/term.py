@@ -57,6 +57,10 @@ class Term(ABC):
         value = self.conjugate(s)
         return math.inf if value is None else value
 
+    def dual_radius(self, s: Array) -> float:
+        """Every vector like s that is not longer than this has a finite conjugate; 0 if no such length is known."""
+        return 0.0
+
     def project(self, v: Array) -> Array:
         """The nearest point where t is finite."""
         return v if math.isfinite(self.value(v)) else self.prox(v, array_eps(v))

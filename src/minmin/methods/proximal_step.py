@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 
-from minmin.core.arrays import Array
 from minmin.core.term import Term
-from minmin.core.vectors import norm
+from minmin.core.vectors import Vector, norm
 from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, first_length
 from minmin.numerics.lbfgs import Pairs
 from minmin.numerics.prox_model import PairsHessian, minimise_model
 
 
 def find_proximal_step(
-    term: Term, v: Array, gradient: Array, pairs: Pairs, L: float | None, flat_length: float
-) -> Array:
+    term: Term, v: Vector, gradient: Vector, pairs: Pairs, L: float | None, flat_length: float
+) -> Vector:
     """The step to the minimum of the term plus the quadratic model that the pairs define.
 
     Without pairs it is a proximal gradient step of length 1/L, or of about :func:`first_length` if L is unknown. After

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from minmin.core.bound import half_square_over
 from minmin.core.model_gap import find_gap
 from minmin.core.problem import Evaluation
-from minmin.core.vectors import Vector
+from minmin.core.term import Term
+from minmin.core.vectors import Vector, norm
 from minmin.methods.bam import BamState
 from minmin.methods.base import Candidate
 from minmin.methods.gap_estimate import GapEstimate, least_curvature_in_x
@@ -84,11 +85,21 @@ class ReducedState(NamedTuple):
         in_y = min(part.min_curvature_seen for part in self.y)
         gain = self.gain if math.isfinite(self.gain) else 0.0
         e = evaluation
-        if e.term_x is None and e.term_y is None:
-            of_x, of_y = half_square_over(e.grad_x_norm, in_x), half_square_over(e.grad_y_norm, in_y)
-        elif math.isinf(in_x) or math.isinf(in_y):
-            return math.inf
-        else:
-            of_x = find_gap(e.term_x, e.x, e.grad_x, in_x).value
-            of_y = find_gap(e.term_y, e.y, e.grad_y, in_y).value
+        of_x = (
+            half_square_over(e.grad_x_norm, in_x)
+            if e.term_x is None
+            else _estimate_gap_with_term(e.term_x, e.x, e.grad_x, in_x)
+        )
+        of_y = (
+            half_square_over(e.grad_y_norm, in_y)
+            if e.term_y is None
+            else _estimate_gap_with_term(e.term_y, e.y, e.grad_y, in_y)
+        )
         return of_x + max(of_y, gain)
+
+
+def _estimate_gap_with_term(term: Term, v: Vector, gradient: Vector, curvature: float) -> float:
+    """What one block adds to the estimate; if no curvature is known, zero at a minimum and infinite elsewhere."""
+    if math.isinf(curvature):
+        return 0.0 if norm(term.prox(v - gradient, 1.0) - v) == 0.0 else math.inf
+    return find_gap(term, v, gradient, curvature).value

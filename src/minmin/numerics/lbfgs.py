@@ -129,21 +129,25 @@ def _in_double(array: Array) -> np.ndarray[Any, Any]:
 
 
 def least_curvature(pairs: Pairs) -> float:
-    """The least curvature among all combinations of the steps: the smallest Ritz value of the pairs.
+    """The least curvature among all combinations of the steps: the smallest Ritz value of the pairs."""
+    return float(find_ritz_values(pairs)[0]) if pairs.steps else math.inf
 
-    Along Sc it is cᵀSᵀRc/cᵀSᵀSc, with SᵀR symmetric on a quadratic; below its diagonal it is taken to be. Where f is no
-    quadratic the value may be anything, also negative. Steps that depend on each other up to rounding are left out.
+
+def find_ritz_values(pairs: Pairs) -> np.ndarray[Any, Any]:
+    """The Ritz values of the pairs in ascending order; at least one pair is needed.
+
+    The curvature along Sc is cᵀSᵀRc/cᵀSᵀSc, with SᵀR symmetric on a quadratic; below its diagonal it is taken to be.
+    Where f is no quadratic the values may be anything, also negative. Steps that depend on each other up to rounding
+    are left out.
     """
     upper, gram = _in_double(pairs.step_change), _in_double(pairs.step_step)
-    if not len(upper):
-        return math.inf
     lengths = np.sqrt(np.diagonal(gram))
     scale = np.outer(lengths, lengths)
     eigenvalues, basis = eigh(gram / scale)
     kept = eigenvalues > _INDEPENDENT * eigenvalues[-1]
     root = basis[:, kept] / np.sqrt(eigenvalues[kept])
     symmetric = (upper + np.triu(upper, 1).T) / scale
-    return float(eigvalsh(root.T @ symmetric @ root)[0])
+    return np.asarray(eigvalsh(root.T @ symmetric @ root))
 
 
 def largest_curvature(pairs: Pairs) -> float:

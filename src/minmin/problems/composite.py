@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minmin.core.arrays import Array
+from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.problem import Evaluation, Problem, Slice
@@ -14,6 +15,9 @@ from minmin.core.rounding import RoundingScale
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
 from minmin.errors import InputError, show
+from minmin.problems.linear.evaluation import LinearEvaluation
+from minmin.problems.linear.model import LinearModel
+from minmin.problems.linear.term_duality import bound_with_terms
 from minmin.terms import PartsTerm, Scaled
 
 
@@ -75,11 +79,29 @@ class Composite(Problem):
     def fix(self, x: Vector) -> Slice:
         return _CompositeSlice(self.problem.fix(x), self.term_x, self.term_y)
 
+    def bound(self, evaluation: Evaluation) -> Bound:
+        return self.certify(evaluation, math.inf)
+
+    def certify(self, evaluation: Evaluation, enough: float) -> Bound:
+        """From the data of a linear model, if these prove a bound; otherwise by strong convexity."""
+        if isinstance(self.problem, LinearModel) and self.has_terms:
+            assert isinstance(evaluation, _CompositeEvaluation)
+            assert isinstance(evaluation.original, LinearEvaluation)
+            bound = bound_with_terms(evaluation.original, (self.term_x, self.term_y), enough)
+            if bound.is_proved:
+                return bound
+            by_constants = super().bound(evaluation)
+            return by_constants if by_constants.is_proved else bound
+        return super().bound(evaluation)
+
     def gradient_noise(self, evaluation: Evaluation) -> tuple[float, float]:
         return self.problem.gradient_noise(evaluation)
 
     def counted(self, tally: Tally) -> Composite:
         return self._with_problem(self.problem.counted(tally))
+
+    def without_terms(self) -> Problem:
+        return self.problem
 
     def swapped(self) -> Problem:
         twin = self._with_problem(self.problem.swapped())

@@ -117,6 +117,11 @@ class Sum(Problem):
         parts = [term.project_start(x, part)[1] for term, part in zip(self.terms, y, strict=True)]
         return x, Parts(parts, self.weights)
 
+    def without_terms(self) -> Problem:
+        if not self.has_terms:
+            return self
+        return Sum([term.without_terms() for term in self.terms], self.weights, self._given)
+
     def identity(self) -> Iterable[Any]:
         of_sum = [self.d_x, self.d_y, repr(self._given), *self.weights]
         return [*of_sum, *(item for term in self.terms for item in term.identity())]

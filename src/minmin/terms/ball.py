@@ -67,6 +67,9 @@ class L2Ball(Term):
     def dual_scale(self, s: Array) -> float:
         return 1.0
 
+    def dual_radius(self, s: Array) -> float:
+        return math.inf
+
     def diameter(self, v: Array) -> float:
         return 2.0 * self.radius
 

@@ -50,6 +50,9 @@ class Box(Term):
     def project(self, v: Array) -> Array:
         return self.prox(v, 1.0)
 
+    def dual_radius(self, s: Array) -> float:
+        return math.inf if math.isfinite(self.diameter(s)) else 0.0
+
     def diameter(self, v: Array) -> float:
         sides = np.broadcast_to(np.asarray(self.upper) - np.asarray(self.lower), v.shape)
         return float(np.linalg.norm(sides))

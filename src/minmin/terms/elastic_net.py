@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from minmin.core.arrays import Array, namespace_of
 from minmin.core.term import Term
 from minmin.core.vectors import dot
@@ -59,6 +61,11 @@ class ElasticNet(Term):
         elif l2 > 0.0:
             return 1.0
         return lower_scale(self, s, largest_scale(bounded, self._l1.like(s)))
+
+    def dual_radius(self, s: Array) -> float:
+        if self.convexity > 0.0:
+            return math.inf
+        return self._l1.least if not np.any(self.l2) else 0.0
 
     def project(self, v: Array) -> Array:
         return v

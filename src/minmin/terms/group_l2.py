@@ -81,6 +81,10 @@ class GroupL2(Term):
             return 0.0
         return lower_scale(self, s, largest_scale(self._norms(s), self._weight.like(s)))
 
+    def dual_radius(self, s: Array) -> float:
+        covered = sum(group.size for group in self.groups)
+        return self._weight.least if covered == s.shape[0] else 0.0
+
     def project(self, v: Array) -> Array:
         return v
 

@@ -39,6 +39,9 @@ class L1(Term):
     def dual_scale(self, s: Array) -> float:
         return lower_scale(self, s, largest_scale(abs(s), self._weight.like(s)))
 
+    def dual_radius(self, s: Array) -> float:
+        return self._weight.least
+
     def project(self, v: Array) -> Array:
         return v
 

@@ -46,6 +46,9 @@ class Scaled(Term):
     def dual_scale(self, s: Array) -> float:
         return lower_scale(self, s, self.term.dual_scale(s / self.factor))
 
+    def dual_radius(self, s: Array) -> float:
+        return self.factor * self.term.dual_radius(s)
+
     def project(self, v: Array) -> Array:
         return self.term.project(v)
 

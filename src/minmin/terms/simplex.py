@@ -56,6 +56,9 @@ class Simplex(Term):
     def dual_scale(self, s: Array) -> float:
         return 1.0
 
+    def dual_radius(self, s: Array) -> float:
+        return math.inf
+
     def diameter(self, v: Array) -> float:
         return math.sqrt(2.0) * self.total
 

@@ -50,7 +50,8 @@ class LbfgsSolver(InnerSolver):
         if objective.term is not None:
             L = objective.smoothness
             step = find_proximal_step(objective.term, point.v, point.gradient, memory, L, flat_length)
-            informed = bool(memory.steps) and flat_length == 0.0
+            # A proximal step that does not move starts at a minimum, so the gain is known to be zero.
+            informed = (bool(memory.steps) and flat_length == 0.0) or norm(step) == 0.0
         else:
             step, informed = self._step(objective, point, memory)
             if flat_length > 0.0:

@@ -47,12 +47,12 @@ def bound_by_duality(
     It adds at most |√h Y|δ to the other columns. Without a K, or with an unpenalised column in x, there is no bound.
     """
     gradient_y = evaluation.model.y_block.gradient(after.residual, evaluation.y)
-    rounding = _Rounding(evaluation, after, rough=True)
+    rounding = Rounding(evaluation, after, rough=True)
     value, floor = _bound_with(rounding, evaluation, after, gradient_y, y_root)
     if rounding.is_rough and (value <= enough or floor <= _NEGLIGIBLE * value < math.inf):
         floor = 0.0
     elif rounding.is_rough:
-        rounding = _Rounding(evaluation, after, rough=False)
+        rounding = Rounding(evaluation, after, rough=False)
         value, floor = _bound_with(rounding, evaluation, after, gradient_y, y_root)
     loss, hessian = evaluation.model.loss, evaluation.margin_hessian
     proved = loss.is_in_dual_domain(after.image, hessian) and math.isfinite(value)
@@ -63,14 +63,14 @@ def bound_by_duality(
 
 
 def _bound_with(
-    rounding: _Rounding,
+    rounding: Rounding,
     evaluation: LinearEvaluation,
     after: LinearYStepModel,
     gradient_y: Array,
     y_root: Array | None,
 ) -> tuple[float, float]:
     """The bound with these rounding errors, and what it would be if both gradients were rounding errors."""
-    in_y = _bound_in_y(evaluation, gradient_y, y_root, rounding)
+    in_y = bound_in_y(evaluation, gradient_y, y_root, rounding)
     value_in_x = floor_in_x = math.inf
     penalty = evaluation.model.x_block.penalty
     if penalty.covers_all:
@@ -98,7 +98,7 @@ class _BoundInY(NamedTuple):
     floor_left: float = 0.0
 
 
-def _bound_in_y(evaluation: LinearEvaluation, gradient: Array, y_root: Array | None, rounding: _Rounding) -> _BoundInY:
+def bound_in_y(evaluation: LinearEvaluation, gradient: Array, y_root: Array | None, rounding: Rounding) -> _BoundInY:
     penalty = evaluation.model.y_block.penalty
     if rounding.y_sizes is None:
         size, noise = norm(gradient), rounding.noise[1]
@@ -122,7 +122,7 @@ def _bound_in_y(evaluation: LinearEvaluation, gradient: Array, y_root: Array | N
     )
 
 
-class _Rounding:
+class Rounding:
     """The expected size of rounding errors.
 
     For a block with one penalty, one number is enough, and it costs nothing. A block with a penalty per column may have
@@ -166,6 +166,11 @@ class _Rounding:
             for squares, size, penalty in zip(rows, self._sizes, penalties, strict=True)
         )
         self.noise = noise_x, noise_y
+
+    @property
+    def size_x(self) -> float:
+        """|√h X|, in the Frobenius norm."""
+        return self._sizes[0]
 
     def _y_term_sizes(self, squares: Array) -> Array:
         """√Σ_i r_i² Y_ij² for every coefficient of y, or a rough upper limit of it; ``squares`` are r_i²."""

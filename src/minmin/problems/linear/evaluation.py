@@ -108,6 +108,11 @@ class LinearEvaluation(SecondOrderEvaluation):
         return cache
 
     @property
+    def shared(self) -> Array:
+        """What the loss has prepared from the margins."""
+        return self._shared
+
+    @property
     def gauge(self) -> Gauge | None:
         return self.model.loss.gauge(self.model.y_block.penalty)
 

@@ -58,6 +58,10 @@ class Loss(ABC):
     def value(self, margins: Array, target: Array, shared: Array) -> Array:
         """ℓ of every sample."""
 
+    def infimum(self, target: Array) -> Array | None:
+        """The infimum of ℓ over all margins, of every sample; None if it is not known."""
+        return None
+
     @abstractmethod
     def slope(self, margins: Array, target: Array, shared: Array) -> Array:
         """ℓ' of every margin."""
@@ -142,6 +146,9 @@ class Logistic(Loss):
             f"target[{wrong}] = {values[wrong]:g}: the logistic loss takes labels in {{-1, 1}} or {{0, 1}}"
         )
 
+    def infimum(self, target: Array) -> Array:
+        return 0.0 * target
+
     def prepare(self, margins: Array, target: Array) -> Array:
         xp = namespace_of(margins)
         return xp.exp(-xp.abs(margins))
@@ -173,6 +180,9 @@ class Squared(Loss):
     min_curvature = 1.0
     conjugate_radius = math.inf
 
+    def infimum(self, target: Array) -> Array:
+        return 0.0 * target
+
     def prepare(self, margins: Array, target: Array) -> Array:
         return margins - target
 
@@ -201,6 +211,10 @@ class Poisson(Loss):
             wrong = int(np.flatnonzero(values < 0)[0])
             raise InputError(f"target[{wrong}] = {values[wrong]:g}: the Poisson loss takes counts >= 0")
         return target
+
+    def infimum(self, target: Array) -> Array:
+        xp = namespace_of(target)
+        return target - target * xp.log(xp.where(target > 0, target, xp.ones_like(target)))
 
     def prepare(self, margins: Array, target: Array) -> Array:
         with np.errstate(over="ignore"):

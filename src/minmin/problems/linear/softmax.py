@@ -34,6 +34,9 @@ class SoftmaxLoss(Loss):
     def __init__(self, classes: int):
         self.outputs = classes
 
+    def infimum(self, target: Array) -> Array:
+        return 0.0 * target
+
     def prepare(self, margins: Array, target: Array) -> Array:
         behind = margins - Entries.largest(margins).read(margins)[:, None]
         return np.exp(behind, out=behind) if type(behind) is np.ndarray else namespace_of(behind).exp(behind)
