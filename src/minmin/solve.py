@@ -126,7 +126,7 @@ def minimize(
           :class:`minmin.Sum` or a federation whose terms have y-Hessians, else "lbfgs".
         - ``outer="x"``: the block whose gradient is expensive, also "y".
         - ``inner_tolerance_ratio=None``: how inexactly y is solved, as a fraction of the gain of the next step in x.
-          None is 0.05 if constants are known and the problem has no terms and is no Sum or federation, else 0.001.
+          None is 0.05, 0.003 with terms, and 0.001 without constants or for a Sum or a federation.
         - ``stateless=False``: whether y starts from zero at every x.
 
         "bam":

@@ -64,27 +64,28 @@ def find_gap(
             half_square_over(norm(gradient) + noise, curvature) - descent, half_square_over(noise, curvature)
         )
     at = v if reached is None else reached.v
+    of_term = term.value(at)
+    if not math.isfinite(of_term):
+        return BlockGap(math.inf, 0.0)
     moved = at - v
-    upper = term.value(at)
-    sizes = abs(upper) + norm(gradient) * norm(moved)
-    if reached is not None:
-        upper += dot(gradient, moved) + 0.5 * reached.smoothness * dot(moved, moved)
+    rise = 0.0 if reached is None else dot(gradient, moved) + 0.5 * reached.smoothness * dot(moved, moved)
+    sizes = norm(gradient) * norm(moved)
     if curvature > 0.0:
         u = term.prox(v - (1.0 / curvature) * gradient, 1.0 / curvature)
-        away = u - v
-        of_term, distance = term.value(u), norm(away)
-        gap = upper - (dot(gradient, away) + 0.5 * curvature * square(distance) + of_term)
+        away, change = u - v, term.change(at, u)
+        distance = norm(away)
+        gap = rise - (dot(gradient, away) + 0.5 * curvature * square(distance) + change.value)
         by_noise = noise * (distance + norm(moved)) + square(noise) / curvature
-        sizes += abs(of_term) + norm(gradient) * distance
+        sizes += change.size + norm(gradient) * distance
         # u may be outside of a constraint, where the model is lower.
         outside = (norm(gradient) + curvature * distance) * term.slack(u)
     else:
         conjugate = term.conjugate(-gradient)
         if conjugate is None or math.isinf(conjugate):
             return BlockGap(math.inf, 0.0)
-        gap = upper + dot(gradient, v) + conjugate
+        gap = rise + of_term + dot(gradient, v) + conjugate
         by_noise = _gap_by_noise(term, v, noise, max(gap, 0.0)) + noise * norm(moved)
-        sizes += abs(conjugate) + norm(gradient) * norm(v)
+        sizes += abs(of_term) + abs(conjugate) + norm(gradient) * norm(v)
         outside = 0.0
     rounding = rounding_error(eps, sizes) + outside
     least = square(noise) / curvature if curvature > 0.0 else _gap_by_noise(term, v, noise, 0.0)

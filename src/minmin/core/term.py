@@ -5,13 +5,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from minmin.core.arrays import Array, array_eps
 from minmin.core.identity import identify
 
 _BISECTIONS = 50
 """How often the interval of a scale is halved; 50 times leaves 1e-15 of it."""
+
+
+class Change(NamedTuple):
+    """How much a term changes between two points, and the size of the numbers that were added to compute that."""
+
+    value: float
+    size: float
 
 
 class Term(ABC):
@@ -31,6 +38,11 @@ class Term(ABC):
     @abstractmethod
     def value(self, v: Array) -> float:
         """t(v); infinite where v is not allowed."""
+
+    def change(self, old: Array, new: Array) -> Change:
+        """t(new) - t(old), where both are finite; more exact than that difference if the points are near each other."""
+        values = self.value(old), self.value(new)
+        return Change(values[1] - values[0], abs(values[0]) + abs(values[1]))
 
     @abstractmethod
     def prox(self, v: Array, step: float) -> Array:

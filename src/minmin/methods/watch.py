@@ -200,7 +200,7 @@ class Watch(NamedTuple):
         if self.jumps >= _MOST_JUMPS or (exhausted and self._is_above_rounding(evaluation, value, curvatures)):
             return (
                 f"no step lowers f much, though a gradient still has the norm {max(norms):.2g}: it jumps here, as that "
-                f"of |x| does at 0 (terms with kinks are not supported yet), or {GRADIENT_MAY_BE_WRONG}"
+                f"of |x| does at 0 (minmin.problems.Composite takes such terms), or {GRADIENT_MAY_BE_WRONG}"
             )
         return ""
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, eigvalsh
+from scipy.linalg import eigh
 from scipy.linalg.lapack import dtrtrs
 
 from minmin.core.arrays import Array, namespace_of, reshape, to_like, to_numpy, zeros
@@ -130,24 +130,40 @@ def _in_double(array: Array) -> np.ndarray[Any, Any]:
 
 def least_curvature(pairs: Pairs) -> float:
     """The least curvature among all combinations of the steps: the smallest Ritz value of the pairs."""
-    return float(find_ritz_values(pairs)[0]) if pairs.steps else math.inf
+    return float(find_ritz_vectors(pairs).values[0]) if pairs.steps else math.inf
 
 
-def find_ritz_values(pairs: Pairs) -> np.ndarray[Any, Any]:
-    """The Ritz values of the pairs in ascending order; at least one pair is needed.
+class RitzVectors(NamedTuple):
+    """Combinations of the steps that are orthonormal, and conjugate on a quadratic.
+
+    Attributes
+    ----------
+    values : array of r numbers
+        The curvature along each, in ascending order.
+    weights : array of shape (m, r)
+        Each column has the weights of the m steps in one of them.
+    """
+
+    values: np.ndarray[Any, Any]
+    weights: np.ndarray[Any, Any]
+
+
+def find_ritz_vectors(pairs: Pairs, independent: float = _INDEPENDENT) -> RitzVectors:
+    """The Ritz vectors and values of the pairs; at least one pair is needed.
 
     The curvature along Sc is cᵀSᵀRc/cᵀSᵀSc, with SᵀR symmetric on a quadratic; below its diagonal it is taken to be.
-    Where f is no quadratic the values may be anything, also negative. Steps that depend on each other up to rounding
-    are left out.
+    Where f is no quadratic the values may be anything, also negative. Combinations of unit steps whose square is below
+    ``independent`` are left out.
     """
     upper, gram = _in_double(pairs.step_change), _in_double(pairs.step_step)
     lengths = np.sqrt(np.diagonal(gram))
     scale = np.outer(lengths, lengths)
     eigenvalues, basis = eigh(gram / scale)
-    kept = eigenvalues > _INDEPENDENT * eigenvalues[-1]
+    kept = eigenvalues > independent * eigenvalues[-1]
     root = basis[:, kept] / np.sqrt(eigenvalues[kept])
     symmetric = (upper + np.triu(upper, 1).T) / scale
-    return np.asarray(eigvalsh(root.T @ symmetric @ root))
+    values, rotation = eigh(root.T @ symmetric @ root)
+    return RitzVectors(values, (root @ rotation) / lengths[:, None])
 
 
 def largest_curvature(pairs: Pairs) -> float:

@@ -81,7 +81,7 @@ def search_along(
         learn(new, taken, change, dot(taken, change))
         end = first_slope + dot(step, change)
         if term is not None:
-            end += (term.value(new.v) - term.value(start.v)) / t
+            end += term.change(start.v, new.v).value / t
         if (is_enough(new) or end <= -overshoot * slope) and not is_too_high(new):
             return new, True
         if is_same_point(start.v, new.v, machine_eps(start.v)):
@@ -102,7 +102,7 @@ def slope_along(start: PointWithGradient, step: Vector, term: Term | None) -> fl
     slope = dot(start.gradient, step)
     if term is None:
         return slope
-    return slope + term.value(term.project(start.v + step)) - term.value(start.v)
+    return slope + term.change(start.v, term.project(start.v + step)).value
 
 
 def search_step(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, array_eps
-from minmin.core.term import Term
+from minmin.core.term import Change, Term
 from minmin.core.vectors import norm
 from minmin.errors import InputError, as_number
 from minmin.terms.elementwise import weighted_sum
@@ -44,6 +44,9 @@ class L2Ball(Term):
 
     def value(self, v: Array) -> float:
         return 0.0 if self._is_inside(v, norm(self._from_center(v))) else math.inf
+
+    def change(self, old: Array, new: Array) -> Change:
+        return Change(self.value(new), 0.0)
 
     def prox(self, v: Array, step: float) -> Array:
         offset = self._from_center(v)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, namespace_of
-from minmin.core.term import Term
+from minmin.core.term import Change, Term
 from minmin.core.vectors import dot
 from minmin.terms.elementwise import all_true, clip, largest_scale, lower_scale, soft_threshold, weighted_sum
 from minmin.terms.parameters import make_weight
@@ -35,6 +35,12 @@ class ElasticNet(Term):
         l2 = self._l2.like(v)
         squares = l2 * dot(v, v) if isinstance(l2, float) else dot(l2 * v, v)
         return weighted_sum(self._l1.like(v), abs(v)) + 0.5 * squares
+
+    def change(self, old: Array, new: Array) -> Change:
+        l1, l2, moved = self._l1.like(old), self._l2.like(old), new - old
+        weighted = 0.5 * l2 * (new + old)
+        value = weighted_sum(l1, abs(new) - abs(old)) + dot(weighted, moved)
+        return Change(value, weighted_sum(l1, abs(moved)) + dot(abs(weighted), abs(moved)))
 
     def prox(self, v: Array, step: float) -> Array:
         step = float(step)

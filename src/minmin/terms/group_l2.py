@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import device
 
 from minmin.core.arrays import Array, largest, namespace_of, sum_rows
-from minmin.core.term import Term
+from minmin.core.term import Change, Term
 from minmin.errors import InputError
 from minmin.terms.elementwise import all_true, largest_scale, lower_scale, weighted_sum
 from minmin.terms.groups import make_groups
@@ -64,6 +64,14 @@ class GroupL2(Term):
     def value(self, v: Array) -> float:
         return weighted_sum(self._weight.like(v), self._norms(v))
 
+    def change(self, old: Array, new: Array) -> Change:
+        """With |a| - |b| = <a - b, a + b>/(|a| + |b|) for every group."""
+        xp, moved = namespace_of(old), new - old
+        lengths = self._norms(new) + self._norms(old)
+        differences = self._sums(moved * (new + old)) / xp.where(lengths > 0.0, lengths, xp.ones_like(lengths))
+        weight = self._weight.like(old)
+        return Change(weighted_sum(weight, differences), weighted_sum(weight, self._norms(moved)))
+
     def prox(self, v: Array, step: float) -> Array:
         xp, norms = namespace_of(v), self._norms(v)
         threshold = float(step) * self._weight.like(v)
@@ -98,19 +106,20 @@ class GroupL2(Term):
 
     def _norms(self, v: Array) -> Array:
         """The length of every group, in the order of their sizes."""
-        layout, peak = self._layout(v), largest(v)
+        peak = largest(v)
         scale = peak if math.isfinite(peak) and peak > 0.0 and not _LEAST < peak < _MOST else 1.0
         if scale != 1.0:
             v = v / scale
+        return scale * namespace_of(v).sqrt(self._sums(v * v))
+
+    def _sums(self, v: Array) -> Array:
+        """The sum of every group, in the order of their sizes."""
+        layout, xp = self._layout(v), namespace_of(v)
         if type(v) is np.ndarray:
-            sums = np.bincount(layout.labels, weights=v * v, minlength=len(self.groups))[: len(self.groups)]
-            return np.asarray(scale * np.sqrt(sums), dtype=v.dtype)
-        xp = namespace_of(v)
-        rows = [xp.take(v, xp.reshape(table, (-1,)), axis=0) for table in layout.tables]
-        squares = [
-            sum_rows(xp.reshape(row * row, tuple(table.shape))) for row, table in zip(rows, layout.tables, strict=True)
-        ]
-        return scale * xp.sqrt(xp.concat(squares))
+            sums = np.bincount(layout.labels, weights=v, minlength=len(self.groups))[: len(self.groups)]
+            return np.asarray(sums, dtype=v.dtype)
+        rows = [xp.reshape(xp.take(v, xp.reshape(t, (-1,)), axis=0), tuple(t.shape)) for t in layout.tables]
+        return xp.concat([sum_rows(row) for row in rows])
 
     def _is_zero_outside(self, s: Array) -> bool:
         return all_true(namespace_of(s).take(s, self._layout(s).free, axis=0) == 0.0)

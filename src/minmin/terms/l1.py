@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minmin.core.arrays import Array
-from minmin.core.term import Term
+from minmin.core.term import Change, Term
 from minmin.terms.elementwise import all_true, largest_scale, lower_scale, soft_threshold, weighted_sum
 from minmin.terms.parameters import make_weight
 
@@ -29,6 +29,10 @@ class L1(Term):
 
     def value(self, v: Array) -> float:
         return weighted_sum(self._weight.like(v), abs(v))
+
+    def change(self, old: Array, new: Array) -> Change:
+        weight = self._weight.like(old)
+        return Change(weighted_sum(weight, abs(new) - abs(old)), weighted_sum(weight, abs(new - old)))
 
     def prox(self, v: Array, step: float) -> Array:
         return soft_threshold(v, float(step) * self._weight.like(v))

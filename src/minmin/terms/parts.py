@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minmin.core.arrays import Array
-from minmin.core.term import Term
+from minmin.core.term import Change, Term
 from minmin.core.vectors import Parts, square
 
 
@@ -29,6 +29,11 @@ class PartsTerm(Term):
     def value(self, v: Parts) -> float:
         triples = zip(v.weights, self.terms, v, strict=True)
         return sum(weight * term.value(part) for weight, term, part in triples if term is not None)
+
+    def change(self, old: Parts, new: Parts) -> Change:
+        each = zip(old.weights, self.terms, old, new, strict=True)
+        changes = [(weight, *term.change(a, b)) for weight, term, a, b in each if term is not None]
+        return Change(sum(w * value for w, value, _ in changes), sum(w * size for w, _, size in changes))
 
     def prox(self, v: Parts, step: float) -> Parts:
         return self._map(lambda term, part: term.prox(part, step), v)

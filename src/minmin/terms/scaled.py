@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minmin.core.arrays import Array
-from minmin.core.term import Term
+from minmin.core.term import Change, Term
 from minmin.errors import InputError, as_number
 from minmin.terms.elementwise import lower_scale
 
@@ -35,6 +35,10 @@ class Scaled(Term):
 
     def value(self, v: Array) -> float:
         return self.factor * self.term.value(v)
+
+    def change(self, old: Array, new: Array) -> Change:
+        value, size = self.term.change(old, new)
+        return Change(self.factor * value, self.factor * size)
 
     def prox(self, v: Array, step: float) -> Array:
         return self.term.prox(v, step * self.factor)

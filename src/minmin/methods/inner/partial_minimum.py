@@ -136,7 +136,8 @@ class PartialMinimum(InnerObjective):
         return point._replace(target=target, residual=residual, solved=not self.gain > self._find_allowed())
 
     def is_worthwhile(self, slope: float, *, informed: bool) -> bool:
-        self.gain = -0.5 * slope if informed else math.inf
+        # A proximal step of zero length proves that y is at its minimum, such as on a bound.
+        self.gain = -0.5 * slope if informed or slope == 0.0 else math.inf
         return self.gain > self._find_allowed()
 
     def is_too_far(self, point: InnerPoint) -> bool:
