@@ -69,3 +69,27 @@ def test_a_block_may_start_at_its_minimum_and_stay_there(corner, known):
         assert r.certified is known
         assert abs(r.fun - exact.fun) <= 2e-10
         assert np.allclose(r.x, exact.x, atol=1e-4)
+
+
+@pytest.mark.parametrize("block", ["x", "y"])
+def test_a_function_that_falls_forever_on_a_free_side_does_not_converge(block):
+    """Far away, a step by the gradient alone is lost in rounding: that is no minimum."""
+    linear, square = (lambda v, w: -np.ones_like(v)), (lambda v, w: v)
+    gradients = {"grad_x": linear, "grad_y": lambda x, y: y}
+    if block == "y":
+        gradients = {"grad_x": square, "grad_y": lambda x, y: linear(y, x)}
+
+    def value(x, y):
+        falling, bounded = (x, y) if block == "x" else (y, x)
+        return float(-np.sum(falling) + bounded @ bounded / 2)
+
+    try:
+        r = minmin.minimize(value, np.ones(2), np.ones(2), **gradients, **{f"bounds_{block}": (0, None)})
+    except minmin.NonFiniteError as error:
+        r = error.result
+    assert r.status != "converged"
+    assert "f may have no minimum" in r.message
+    assert r.fun < -1e9
+    bounded = minmin.minimize(value, np.ones(2), np.ones(2), **gradients, **{f"bounds_{block}": (0, 3)})
+    assert bounded.success
+    assert bounded.fun == pytest.approx(-6.0, abs=1e-6)
