@@ -55,7 +55,7 @@ def test_no_bound_is_below_the_true_gap(seed):
     for minimum, single, options in zip(find_minima(cases), singles, all_options, strict=True):
         tol = 10 ** (rng.uniform(-5, -2) if single else rng.uniform(-10, -3)) * minimum.size
         problem = minimum.case.problem("float32" if single else "float64")
-        r = run_and_compare(minimum, problem, tol=tol, max_iterations=40, **options)
+        r = run_and_compare(minimum, problem, tol=tol, max_iterations=30, **options)
         ends.append(r.status)
         assert r.status in ("converged", "budget", "stalled")
         assert r.status != "stalled" or single, r
