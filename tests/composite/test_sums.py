@@ -78,13 +78,15 @@ def make_pair(kind):
         return Composite(sum_of_f, TERM_X, Box(0, 0.1)), write_out(f, [Box(0, 0.1)] * len(f), ones, TERM_X)
     if kind == "one unbounded term":
         return Composite(sum_of_f, term_y=L1(0.2)), write_out(f, [L1(0.2)] * len(f), ones)
+    if kind == "a term in x alone":
+        return Composite(sum_of_f, TERM_X), write_out(f, [None] * len(f), ones, TERM_X)
     if kind == "a list":
         return Composite(sum_of_f, TERM_X, TERMS_Y), write_out(f, TERMS_Y, ones, TERM_X)
     composites = [Composite(g, term_y=term) for g, term in zip(f, TERMS_Y, strict=True)]
     return minmin.Sum(composites, WEIGHTS), write_out(f, TERMS_Y, WEIGHTS)
 
 
-KINDS = ("one term", "one unbounded term", "a list", "a sum of composites")
+KINDS = ("one term", "one unbounded term", "a term in x alone", "a list", "a sum of composites")
 
 
 @pytest.mark.parametrize("kind", KINDS)

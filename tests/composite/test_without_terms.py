@@ -18,6 +18,7 @@ VARIANTS = (
     {"method": "reduced-lbfgs"},
     {"method": "reduced-lbfgs", "inner": "nag"},
     {"method": "reduced-lbfgs", "inner": "newton"},
+    {"method": "reduced-lbfgs", "outer": "y"},
     {"method": "bam"},
     {"method": "bam", "inner": "nag-ogmg"},
     {"method": "bam", "inner": "newton"},

@@ -57,6 +57,11 @@ class Evaluation(ABC):
         return self._value
 
     @property
+    def value_without_terms(self) -> float:
+        """f(x, y) alone."""
+        return self.value
+
+    @property
     def grad_x(self) -> Vector:
         """∇ₓf(x, y)."""
         if self._grad_x is None:

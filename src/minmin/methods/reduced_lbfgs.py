@@ -221,7 +221,8 @@ class ReducedLbfgs(Method):
             return part + first_step(noise, part, None)
 
         y = state.y if problem.y_is_remote else tuple(part._replace(y=move(part.y)) for part in state.y)
-        state = state._replace(x=move(state.x), y=y)
+        x = move(state.x)
+        state = state._replace(x=x if problem.term_x is None else problem.term_x.project(x), y=y)
         state, evaluation, is_inside = self._lower_y(problem, state, None)
         if not is_inside:
             return state
@@ -290,7 +291,7 @@ class ReducedLbfgs(Method):
         gain = max(part.gain for part in y)
         state = state._replace(gain=gain, gradient=evaluation.grad_x, calls=state.calls + 1)
         if _is_watched(problem):
-            value = evaluation.value if problem.has_value else math.nan
+            value = evaluation.value_without_terms if problem.has_value else math.nan
             weights = problem.part_weights or (1.0,)
             watch = state.watch.visit(evaluation, value, y, weights, state.largest_curvatures())
             state = state._replace(watch=watch)
@@ -373,7 +374,7 @@ class ReducedLbfgs(Method):
         if _is_watched(problem):
             candidate = candidate._replace(
                 not_convex=state.watch.evidence,
-                reason=state.watch.find_reason(evaluation, value, curvatures, exhausted=exhausted),
+                reason=state.watch.find_reason(residuals, value, curvatures, exhausted=exhausted),
                 value=value if problem.has_value else None,
             )
         best = candidate if bound.value <= state.best.bound.value else state.best
@@ -399,7 +400,7 @@ class AimedLbfgs(ReducedLbfgs):
 
 def _is_watched(problem: Problem) -> bool:
     """Whether the run must find out itself what f is like: without constants, unless noise would mislead it."""
-    return problem.constants is None and not problem.has_noisy_gradients and not problem.has_terms
+    return problem.constants is None and not problem.has_noisy_gradients
 
 
 def _choose_first_ratio(problem: Problem) -> float:

@@ -107,6 +107,8 @@ class Composite(Problem):
         twin = self._with_problem(self.problem.swapped())
         twin.d_x, twin.d_y = self.d_y, self.d_x
         twin.term_x, twin.term_y = self.term_y, self.term_x
+        twin.has_y_hessian = twin.problem.has_y_hessian and twin.term_y is None
+        twin.part_sizes, twin.part_weights = twin.problem.part_sizes, twin.problem.part_weights
         return twin
 
     def to_like(self, prototype: Array) -> Composite:
@@ -200,6 +202,10 @@ class _CompositeEvaluation(Evaluation):
         pairs = ((self.term_x, self.x), (self.term_y, self.y))
         of_terms = sum(term.value(v) for term, v in pairs if term is not None)
         return of_terms if math.isinf(of_terms) else self.original.value + of_terms
+
+    @property
+    def value_without_terms(self) -> float:
+        return self.original.value_without_terms
 
     def _compute_grad_x(self) -> Vector:
         return self.original.grad_x

@@ -257,6 +257,10 @@ class _SumEvaluation(Evaluation):
     def _compute_value(self) -> float:
         return float(self._add_up([e.value for e in self._evaluations]))
 
+    @property
+    def value_without_terms(self) -> float:
+        return float(self._add_up([e.value_without_terms for e in self._evaluations])) if self.term_y else self.value
+
     def _compute_grad_x(self) -> Vector:
         return self._add_up([e.grad_x for e in self._evaluations])
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minmin.core.arrays import Array
+from minmin.core.arrays import Array, largest
 from minmin.core.term import Change, Term
 from minmin.core.vectors import Parts, square
 
@@ -37,6 +37,21 @@ class PartsTerm(Term):
 
     def prox(self, v: Parts, step: float) -> Parts:
         return self._map(lambda term, part: term.prox(part, step), v)
+
+    def conjugate(self, s: Parts) -> float | None:
+        """Σ w_i t_i*(s_i); where a part has no term, infinite unless s_i is zero."""
+        total = 0.0
+        for weight, term, part in zip(s.weights, self.terms, s, strict=True):
+            value = (math.inf if largest(part) > 0.0 else 0.0) if term is None else term.conjugate(part)
+            if value is None:
+                return None
+            total += weight * value
+        return total
+
+    def diameter(self, v: Parts) -> float:
+        triples = zip(v.weights, self.terms, v, strict=True)
+        squares = [math.inf if term is None else weight * square(term.diameter(part)) for weight, term, part in triples]
+        return math.sqrt(sum(squares))
 
     def project(self, v: Parts) -> Parts:
         return self._map(lambda term, part: term.project(part), v)
