@@ -126,7 +126,7 @@ def minimize(
           :class:`minmin.Sum` or a federation whose terms have y-Hessians, else "lbfgs".
         - ``outer="x"``: the block whose gradient is expensive, also "y".
         - ``inner_tolerance_ratio=None``: how inexactly y is solved, as a fraction of the gain of the next step in x.
-          None is 0.05, 0.003 with terms, and 0.001 without constants or for a Sum or a federation.
+          None is 0.05, or 0.001 with terms, without constants, and for a Sum or a federation.
         - ``stateless=False``: whether y starts from zero at every x.
 
         "bam":

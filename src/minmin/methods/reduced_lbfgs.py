@@ -39,15 +39,15 @@ from minmin.methods.watch import Watch
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along, slope_along
 
-_FIRST_RATIO, _FIRST_RATIO_WITH_TERM, _FIRST_RATIO_IF_COSTLY = 0.05, 0.003, 0.001
-"""The first ``inner_tolerance_ratio``; the last value if ∇ₓ is a round of communication or constants are unknown. Six
-coupled quadratics of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, take 490 calls of ∇ₓ with 0.5, 335 with
-0.1, 326 with 0.05, 319 with 0.02 and 328 with 0.001; a1a takes 103 calls of ∇ᵧ with 0.05 and 133 with 0.001. On a9a
-split among 20 clients, a proved 1e-6 takes 39 rounds with 0.05, 26 with 0.01, 23 with 0.001 and 22 with 1e-5. Without
-constants, 120 random functions take 5 % fewer calls of ∇ₓ with 0.001 than with 0.05, and three times those of ∇ᵧ. But
-of 180 Poisson models of row and column effects, which x and y may share, 7 fail with 0.05, 3 with 0.01 and none with
-0.001. With terms, 66 problems take 2672, 2420, 2330 and 2311 calls of ∇ₓ with 0.05, 0.01, 0.003 and 0.001, and 9267,
-10982, 13250 and 17037 of ∇ᵧ."""
+_FIRST_RATIO, _FIRST_EXACT_RATIO = 0.05, 0.001
+"""The first ``inner_tolerance_ratio``; the second value if ∇ₓ is a round of communication, constants are unknown, or
+there are terms. Six coupled quadratics of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, take 490 calls of ∇ₓ with
+0.5, 335 with 0.1, 326 with 0.05, 319 with 0.02 and 328 with 0.001; a1a takes 103 calls of ∇ᵧ with 0.05 and 133 with
+0.001. On a9a split among 20 clients, a proved 1e-6 takes 39 rounds with 0.05, 26 with 0.01, 23 with 0.001 and 22 with
+1e-5. Without constants, 120 random functions take 5 % fewer calls of ∇ₓ with 0.001 than with 0.05, and three times
+those of ∇ᵧ. But of 180 Poisson models of row and column effects, which x and y may share, 7 fail with 0.05, 3 with 0.01
+and none with 0.001. With terms, 66 problems take 2672, 2420 and 2311 calls of ∇ₓ with 0.05, 0.01 and 0.001, and 9267,
+10982 and 17037 of ∇ᵧ."""
 _MOST_LEFT = 0.5
 """If the remaining gain in y is more than this fraction of the expected gain in x, the gradient is too inaccurate for
 F: y is lowered again, with a smaller ratio from then on. 0.5 to 2 take the same calls on the paper's quadratics, a1a
@@ -108,8 +108,8 @@ class ReducedLbfgs(Method):
         The block that F is a function of; its gradient should be the expensive one.
     inner_tolerance_ratio : float, optional
         The fraction of the expected gain of the next step in x that may be left to gain in y, at first. A smaller one
-        costs more calls of ∇ᵧ and may save some of ∇ₓ. By default 0.05; 0.003 with terms; 0.001 if ∇ₓ takes a round of
-        communication or the constants are unknown.
+        costs more calls of ∇ᵧ and may save some of ∇ₓ. By default 0.05, or 0.001 if ∇ₓ takes a round of communication,
+        the constants are unknown, or there are terms.
     stateless : bool
         Whether y starts from zero at every x, and nothing is kept from the previous x.
     """
@@ -403,9 +403,8 @@ def _is_watched(problem: Problem) -> bool:
 
 
 def _choose_first_ratio(problem: Problem) -> float:
-    if problem.part_sizes or problem.constants is None:
-        return _FIRST_RATIO_IF_COSTLY
-    return _FIRST_RATIO_WITH_TERM if problem.has_terms else _FIRST_RATIO
+    is_exact = problem.part_sizes or problem.constants is None or problem.has_terms
+    return _FIRST_EXACT_RATIO if is_exact else _FIRST_RATIO
 
 
 def _rises(old: float, new: float) -> bool:
