@@ -18,9 +18,8 @@ from term_benchmark.reduced import ReducedFunction
 PANOC_ON_F, FISTA_ON_F, LBFGSB_ON_F = "PANOC on F", "FISTA on F", "L-BFGS-B on F"
 JOINT_LBFGS, JOINT_PANOC, JOINT_FISTA = "joint proximal L-BFGS", "joint PANOC", "joint FISTA"
 PEERS = (PANOC_ON_F, FISTA_ON_F, LBFGSB_ON_F, JOINT_LBFGS, JOINT_PANOC, JOINT_FISTA)
-_MOST_CALLS = 5_000
-_MOST_TIMES_OURS = 5
-"""The joint proximal L-BFGS gives up after this many times our calls: its steps take long."""
+_MOST_CALLS, _MOST_CALLS_OF_JOINT_LBFGS = 5_000, 300
+"""Where peers give up; the second value for the joint proximal L-BFGS, whose steps take long."""
 
 
 def count_ours(instance: Instance, target: float) -> Count:
@@ -35,7 +34,7 @@ def count_certified(instance: Instance, tol: float) -> Count:
     return Count(r.calls["grad_x"], r.status == "converged" and r.certified)
 
 
-def count_peers(instance: Instance, target: float, ours: int) -> dict[str, Count]:
+def count_peers(instance: Instance, target: float) -> dict[str, Count]:
     """Calls of each peer that applies, until f + p + q is at most the target."""
 
     def on_reduced(method: Callable[[Race], None]) -> Count:
@@ -47,5 +46,5 @@ def count_peers(instance: Instance, target: float, ours: int) -> dict[str, Count
     counts = {PANOC_ON_F: on_reduced(run_panoc), FISTA_ON_F: on_reduced(run_fista)}
     if isinstance(instance.term_x, Box):
         counts[LBFGSB_ON_F] = on_reduced(run_lbfgsb)
-    counts[JOINT_LBFGS] = count_joint_lbfgs(instance, target, _MOST_TIMES_OURS * ours)
+    counts[JOINT_LBFGS] = count_joint_lbfgs(instance, target, _MOST_CALLS_OF_JOINT_LBFGS)
     return counts | {JOINT_PANOC: jointly(run_panoc), JOINT_FISTA: jointly(run_fista)}

@@ -20,6 +20,5 @@ class Row(NamedTuple):
 def measure(instance: Instance) -> Row:
     minimum = find_minimum(instance)
     tol = GAP * (instance.value(instance.start) - minimum)
-    ours = count_ours(instance, minimum + tol)
-    certified = count_certified(instance, tol)
-    return Row(instance, ours, certified, count_peers(instance, minimum + tol, ours.calls))
+    target = minimum + tol
+    return Row(instance, count_ours(instance, target), count_certified(instance, tol), count_peers(instance, target))
