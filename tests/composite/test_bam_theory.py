@@ -12,7 +12,7 @@ from minmin.methods.theory import block_parameters
 
 PAIRS = [(kind, "none") for kind in KINDS] + [("none", kind) for kind in KINDS]
 PAIRS += [(kind, KINDS[(i + 1) % len(KINDS)]) for i, kind in enumerate(KINDS)]
-STEPS = 25
+STEPS = 15
 
 
 def assert_lyapunov_decrease(minimum, inner, steps=STEPS):
@@ -71,7 +71,7 @@ def test_the_lyapunov_function_falls_at_every_step(logistic, inner, residuals):
 def test_it_falls_with_exact_inner_solves(logistic, residuals, monkeypatch):
     monkeypatch.setattr(ProximalObjective, "meets_condition", lambda self, r, distance: r * self.lam <= 1e-7 * distance)
     monkeypatch.setattr(ProximalObjective, "most_gradients", 3000)
-    for minimum in draw(logistic, seed=2):
+    for minimum in draw(logistic, seed=2)[::2]:
         assert_lyapunov_decrease(minimum, "lbfgs", steps=12)
     exact = [size <= 1e-6 * distance + 1e-12 for size, distance in residuals]
     assert np.mean(exact) > 0.99
@@ -106,9 +106,8 @@ def find_loosest(objective, rng):
     return y, size * direction
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_it_falls_at_the_loosest_points_that_condition_2_allows(seed, monkeypatch):
-    rng = np.random.default_rng(seed)
+def test_it_falls_at_the_loosest_points_that_condition_2_allows(monkeypatch):
+    rng = np.random.default_rng(0)
     original, looseness = ProximalObjective.finish, []
 
     def finish(self, point):

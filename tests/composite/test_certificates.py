@@ -46,7 +46,7 @@ def test_no_bound_is_below_the_true_gap(seed):
             rng,
             logistic=i % 5 == 0,
             spread=4.0 if i % 4 == 3 else 1.0,
-            condition=10.0 if "inner" in options else 10.0 ** (1 + i % 3),
+            condition=10.0 if "inner" in options else (10.0, 50.0, 500.0)[i % 3],
             single=single,
         )
         for i, (single, options) in enumerate(zip(singles, all_options, strict=True))
@@ -55,8 +55,8 @@ def test_no_bound_is_below_the_true_gap(seed):
     for minimum, single, options in zip(find_minima(cases), singles, all_options, strict=True):
         tol = 10 ** (rng.uniform(-5, -2) if single else rng.uniform(-10, -3)) * minimum.size
         problem = minimum.case.problem("float32" if single else "float64")
-        r = run_and_compare(minimum, problem, tol=tol, max_iterations=100, **options)
+        r = run_and_compare(minimum, problem, tol=tol, max_iterations=30, **options)
         ends.append(r.status)
         assert r.status in ("converged", "budget", "stalled")
         assert r.status != "stalled" or single, r
-    assert ends.count("converged") >= 85
+    assert ends.count("converged") >= 80

@@ -101,5 +101,7 @@ class ReducedState(NamedTuple):
 def _estimate_gap_with_term(term: Term, v: Vector, gradient: Vector, curvature: float) -> float:
     """What one block adds to the estimate; if no curvature is known, zero at a minimum and infinite elsewhere."""
     if math.isinf(curvature):
-        return 0.0 if norm(term.prox(v - gradient, 1.0) - v) == 0.0 else math.inf
+        # The step is so long that rounding does not hide it, however far v is.
+        step = max(1.0, norm(v)) / norm(gradient) if norm(gradient) > 0.0 else 1.0
+        return 0.0 if norm(term.prox(v - step * gradient, step) - v) == 0.0 else math.inf
     return find_gap(term, v, gradient, curvature).value
