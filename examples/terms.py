@@ -58,7 +58,8 @@ def draw_constraints(file: Path) -> None:
         path, r = find_path(f, term)
         print(f"{name}: x = {np.round(r.x, 4)}, {r.calls['grad_x']} calls, the bound is {r.gap_bound:.1e}")
         axis.contour(side_x, side_y, F, levels=np.geomspace(0.1, 25.0, 9), colors="#999999", linewidths=0.7)
-        axis.fill(*corners.T, facecolor=GREEN, edgecolor=GREEN, alpha=0.25, lw=6, label="allowed")
+        width = 6 if len(corners) == 2 else 1  # a segment has no area
+        axis.fill(*corners.T, facecolor=GREEN, edgecolor=GREEN, alpha=0.25, lw=width, label="allowed")
         axis.plot(*np.vstack([START, path[0]]).T, color="#555555", lw=1.2, ls=":", label="the start is moved here")
         axis.plot(*path.T, "o-", color=BLUE, ms=4, lw=1.4, label="points x of reduced-lbfgs")
         axis.plot(2.0, 1.0, "x", color="black", ms=7, mew=2, label="minimum without the term")
