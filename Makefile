@@ -35,6 +35,7 @@ bench: $(PEERS)  ## ratios of time, measured in one run
 	$(BIN)/python benchmarks/federated_overhead.py
 	$(BIN)/python benchmarks/estimator_overhead.py
 	$(BIN)/python benchmarks/penalty_path.py
+	$(BIN)/python benchmarks/terms.py
 
 $(COMMAND): pyproject.toml
 	@echo "Installing minmin and what its command needs in .venv/ (about 650 MB)"
