@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import namespace_of, reshape, to_like, to_numpy
+from minmin.core.arrays import array_eps, namespace_of, reshape, to_like, to_numpy
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, flatten, norm, unflatten
 from minmin.numerics.lbfgs import Pairs, find_ritz_vectors
@@ -25,6 +25,10 @@ regressions it was at least 0.2."""
 _INDEPENDENT = 1e-8
 """Combinations of unit steps that are shorter than the root of this are left out. Values from 1e-10 to 1e-4 take the
 same calls on quadratics."""
+_ROUNDING_ERRORS = 100.0
+"""They are left out also if their square is below this times eps: in single precision, less than that is rounding."""
+_DIVERGED = 1e3
+"""A step of this many times the length of the first one shows that rounding errors have left the model no minimum."""
 
 _Matrix = np.ndarray[Any, Any]
 
@@ -50,7 +54,7 @@ class PairsHessian:
     """
 
     def __init__(self, pairs: Pairs):
-        ritz = find_ritz_vectors(pairs, _INDEPENDENT)
+        ritz = find_ritz_vectors(pairs, max(_INDEPENDENT, _ROUNDING_ERRORS * array_eps(pairs.steps[0])))
         curved = ritz.values > 0.0
         values, weights = ritz.values[curved], ritz.weights[:, curved]
         self._sigma = float(np.exp(np.mean(np.log(values))))
@@ -94,16 +98,20 @@ def minimise_model(term: Term, x: Vector, gradient: Vector, hessian: PairsHessia
     """About the u that minimises <gradient, u - x> + ½<u - x, B(u - x)> + t(u).
 
     By the accelerated proximal gradient method, which starts its momentum again when a step turns back (O'Donoghue and
-    Candès 2015). It computes no gradient of f. The result is a value of the proximal map, so its zeros are zeros.
+    Candès 2015). It computes no gradient of f. The result is a value of the proximal map, so its zeros are zeros. If
+    rounding errors have left the model no minimum, it is the first proximal gradient step.
     """
     step = 1.0 / hessian.largest
-    best, ahead, momentum, first = x, x, 1.0, math.inf
+    first_point = term.prox(x - step * gradient, step)
+    first = norm(first_point - x)
+    best, ahead, momentum = first_point, first_point, 0.5 * (1.0 + math.sqrt(5.0))
     for _ in range(_MOST_STEPS):
         new = term.prox(ahead - step * (gradient + hessian.times(ahead - x)), step)
         back = ahead - new
         size = norm(back)
-        first = size if math.isinf(first) else first
-        if not size > _TOLERANCE * first:
+        if not size <= _DIVERGED * first:
+            return first_point
+        if size <= _TOLERANCE * first:
             return new
         if dot(back, new - best) > 0.0:
             momentum = 1.0
