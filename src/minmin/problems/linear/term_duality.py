@@ -10,7 +10,7 @@ from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.model_gap import BlockGap, find_gap
 from minmin.core.term import Term
 from minmin.core.vectors import dot, norm, square
-from minmin.numerics.dense import inverse_root, is_full_rank
+from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
 from minmin.problems.linear.duality import Rounding, bound_in_y
 from minmin.problems.linear.evaluation import LinearYStepModel
 from minmin.problems.linear.penalties import Penalty
@@ -36,15 +36,17 @@ def bound_with_terms(evaluation: LinearEvaluation, terms: tuple[Term | None, Ter
     if term_y is not None or model.y_block.penalty.covers_all:
         after = LinearYStepModel(0.0 * evaluation.y, evaluation.grad_x, 0.0 * evaluation.margins, evaluation.residual)
         return _bound_at(evaluation, after, terms, None)
-    hessian = evaluation.hess_yy()
-    root = inverse_root(hessian if evaluation.gauge is None else evaluation.gauge.make_invertible(hessian))
-    if not is_full_rank(root):
-        return UNKNOWN
     in_x = _Block(term_x, evaluation.x, evaluation.grad_x, model.x_block.penalty, 0.0)
     scale = in_x.find_scale()
     without_step = _price_of_scale(evaluation, scale) + in_x.find_gap(scale).value
     if without_step > enough:
         return Bound(without_step)
+    if model.d_y > DENSE_UP_TO:
+        return UNKNOWN
+    hessian = evaluation.hess_yy()
+    root = inverse_root(hessian if evaluation.gauge is None else evaluation.gauge.make_invertible(hessian))
+    if not is_full_rank(root):
+        return UNKNOWN
     dy = -(root.T @ (root @ evaluation.grad_y))
     return _bound_at(evaluation, evaluation.model_after(dy), terms, root)
 
@@ -75,6 +77,10 @@ def _bound_at(
     gaps = [fixed, *(block.find_gap(scale) for block in blocks)]
     curved = math.sqrt(max(inner(evaluation.margin_hessian.times(after.image), after.image), 0.0))
     value = square(curved + left) + sum(gap.value for gap in gaps) + _price_of_scale(evaluation, scale)
+    if y_root is not None:
+        # Scaling adds (1 - c)By to the r that is left of ∇ᵧ. In the norm of B⁻¹, ½|r + (1 - c)By|² is at most
+        # |r|² + (1 - c)²yᵀBy, and |r|² is in ``left``.
+        value += square(1.0 - scale) * model.y_block.penalty.product(evaluation.y, evaluation.y)
     if not math.isfinite(value):
         return UNKNOWN
     return Bound(value, square(floor_left) + sum(gap.floor for gap in gaps), "data")
@@ -125,6 +131,9 @@ class _Block(NamedTuple):
         gradient, eps = self.gradient, array_eps(self.v)
         if scale != 1.0:
             gradient = scale * gradient + (1.0 - scale) * (self.penalty.alpha * self.v)
+        if self.term is None and self.penalty.covers_all:
+            noise = self.noise / math.sqrt(self.penalty.least)
+            return BlockGap(0.5 * square(self.penalty.dual_norm(gradient) + noise), 0.5 * square(noise))
         if self.penalty.covers_all or self.term is None or math.isinf(self.term.dual_radius(self.v)):
             return find_gap(self.term, self.v, gradient, self.penalty.least, noise=self.noise, eps=eps)
         gap = find_gap(self.term, self.v, gradient, 0.0, eps=eps)
