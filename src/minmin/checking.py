@@ -105,6 +105,8 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
 def _check_terms(problem: Problem, point: _Point, rng: np.random.Generator) -> Iterator[Finding]:
     """Check every term of a problem; a finding is named after the term's class and its block."""
     for block, term, vector in (("x", problem.term_x, point.x), ("y", problem.term_y, point.y)):
+        if term is None:
+            continue
         terms = term.terms if isinstance(term, PartsTerm) else (term,)
         for part_term, part in zip(terms, parts_of(vector), strict=True):
             if part_term is not None:
