@@ -27,16 +27,16 @@ from minmin.methods.base import (
 from minmin.methods.convexity import Visit
 from minmin.methods.gap_estimate import GapEstimate
 from minmin.methods.guard import can_guard, is_behind
-from minmin.methods.inner.objective import first_step
+from minmin.methods.inner.objective import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.mapped_gradients import map_gradients
-from minmin.methods.quasi_newton_step import find_step
+from minmin.methods.proximal_step import find_proximal_step
 from minmin.methods.reduced_state import ReducedState
 from minmin.methods.secants import check_constants
 from minmin.methods.theory import block_parameters, theory_patience
 from minmin.methods.watch import Watch
-from minmin.numerics.lbfgs import Pairs, remember
+from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along, slope_along
 
 _FIRST_RATIO, _FIRST_EXACT_RATIO = 0.05, 0.001
@@ -248,8 +248,21 @@ class ReducedLbfgs(Method):
         return _PATIENCE_FACTOR * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
 
     def _find_direction(self, problem: Problem, state: ReducedState) -> Vector:
-        L = None if problem.constants is None else problem.constants.L_x
-        return find_step(problem.term_x, state.x, state.gradient, state.pairs, L, state.flat_length)
+        direction = self._find_curved_direction(problem, state)
+        if problem.term_x is None and state.flat_length > 0.0 and norm(direction) > 0.0:
+            return grow_where_flat(direction, state.flat_length)
+        return direction
+
+    def _find_curved_direction(self, problem: Problem, state: ReducedState) -> Vector:
+        constants, pairs, gradient = problem.constants, state.pairs, state.gradient
+        L = None if constants is None else constants.L_x
+        if problem.term_x is not None:
+            direction = find_proximal_step(problem.term_x, state.x, gradient, pairs, L, state.flat_length)
+        elif norm(gradient) == 0.0:
+            return gradient
+        else:
+            direction = -inverse_times(pairs, gradient) if pairs.steps else first_step(gradient, state.x, L)
+        return limit_length(direction, MOST_GROWTH * norm(pairs.steps[-1])) if pairs.steps else direction
 
     def _choose_inner(self, problem: Problem) -> str:
         if self.inner != "auto":

@@ -18,7 +18,7 @@ from minmin.methods.inner.objective import (
     choose_better,
     grow_where_flat,
 )
-from minmin.methods.quasi_newton_step import find_proximal_step
+from minmin.methods.proximal_step import find_proximal_step
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along, slope_along
 

@@ -1,4 +1,4 @@
-"""The step of a quasi-Newton method, with a term or without one."""
+"""The step of a quasi-Newton method on a function plus a term: in y for inner solvers, in x for reduced-lbfgs."""
 
 from __future__ import annotations
 
@@ -6,31 +6,9 @@ import math
 
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
-from minmin.methods.inner.objective import (
-    GROWTH_WHERE_FLAT,
-    MOST_GROWTH,
-    first_length,
-    first_step,
-    grow_where_flat,
-    limit_length,
-)
-from minmin.numerics.lbfgs import Pairs, inverse_times
+from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, first_length
+from minmin.numerics.lbfgs import Pairs
 from minmin.numerics.prox_model import PairsHessian, minimise_model
-
-
-def find_step(
-    term: Term | None, v: Vector, gradient: Vector, pairs: Pairs, L: float | None, flat_length: float
-) -> Vector:
-    """The step of reduced-lbfgs in x. For L and ``flat_length`` see :func:`find_proximal_step`."""
-    if term is not None:
-        step = find_proximal_step(term, v, gradient, pairs, L, flat_length)
-    elif norm(gradient) == 0.0:
-        return gradient
-    else:
-        step = -inverse_times(pairs, gradient) if pairs.steps else first_step(gradient, v, L)
-    if pairs.steps:
-        step = limit_length(step, MOST_GROWTH * norm(pairs.steps[-1]))
-    return grow_where_flat(step, flat_length) if term is None and flat_length > 0.0 else step
 
 
 def find_proximal_step(
