@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from composite.independent import Case, Piece
-from minmin.problems import GLM, Quadratic
+from minmin.problems import GLM, Function, Quadratic
 
 KINDS = ("L1", "Box", "GroupL2", "ElasticNet", "Simplex", "L2Ball")
 METHODS = ("reduced-lbfgs", "bam", "nag")
@@ -93,3 +93,16 @@ def _draw_piece(rng, kind, slope, far, settle) -> Piece:
         center = settle(length * rng.choice([0.0, 0.1]) * rng.standard_normal(d))
         return Piece(d, kind, radius=float(settle(length * rng.uniform(0.1, 1.0))), center=center)
     return Piece(d)
+
+
+def as_function(case, constants=None):
+    """The smooth part of a case through callables alone."""
+    f = case.f()
+    return Function(
+        lambda x, y: f.evaluate(x, y).value,
+        lambda x, y: f.evaluate(x, y).grad_x,
+        lambda x, y: f.evaluate(x, y).grad_y,
+        d_x=f.d_x,
+        d_y=f.d_y,
+        constants=constants,
+    )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minmin
-from composite.cases import METHODS, draw_case
+from composite.cases import METHODS, as_function, draw_case
 from composite.independent import find_minima
 from composite.test_certificates import run_and_compare
 from minmin.problems import Composite, Function
@@ -102,15 +102,8 @@ def test_where_the_conjugate_proves_nothing_the_bound_is_an_estimate(kind):
     rng = np.random.default_rng(3)
     case = draw_case(rng, (kind, kind), condition=20.0)
     (minimum,) = find_minima([case])
-    f = case.f()
-    function = Function(
-        lambda x, y: f.evaluate(x, y).value,
-        lambda x, y: f.evaluate(x, y).grad_x,
-        lambda x, y: f.evaluate(x, y).grad_y,
-        d_x=f.d_x,
-        d_y=f.d_y,
-        constants=minmin.Constants(L_x=case.constants.L_x, L_y=case.constants.L_y, mu_x=0.0, mu_y=0.0),
-    )
+    constants = minmin.Constants(L_x=case.constants.L_x, L_y=case.constants.L_y, mu_x=0.0, mu_y=0.0)
+    function = as_function(case, constants)
     r = minmin.minimize(Composite(function, case.x.to_term(), case.y.to_term()), tol=1e-8)
     assert r.success, r
     assert not r.certified

@@ -4,23 +4,15 @@ import numpy as np
 import pytest
 
 import minmin
-from composite.cases import draw_case
+from composite.cases import as_function, draw_case
 from composite.independent import find_minima
-from minmin.problems import Composite, Function
+from minmin.problems import Composite
 from minmin.terms import L1, Box
 
 
 def forget_constants(case):
     """The problem through callables alone."""
-    f = case.f()
-    bare = Function(
-        lambda x, y: f.evaluate(x, y).value,
-        lambda x, y: f.evaluate(x, y).grad_x,
-        lambda x, y: f.evaluate(x, y).grad_y,
-        d_x=f.d_x,
-        d_y=f.d_y,
-    )
-    return Composite(bare, case.x.to_term(), case.y.to_term())
+    return Composite(as_function(case), case.x.to_term(), case.y.to_term())
 
 
 def test_runs_converge_with_an_estimate_that_is_rarely_too_low():

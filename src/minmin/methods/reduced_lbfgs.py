@@ -11,7 +11,7 @@ import numpy as np
 from minmin.core.arrays import to_like
 from minmin.core.orientation import Outer
 from minmin.core.problem import Evaluation, Problem, explain_nonfinite
-from minmin.core.rounding import VALUE_PRECISION, is_same_point
+from minmin.core.rounding import is_same_point
 from minmin.core.vectors import Vector, dot, norm, parts_of
 from minmin.errors import InputError, NonFiniteError, as_number
 from minmin.methods.bam import Bam
@@ -32,6 +32,7 @@ from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.mapped_gradients import map_gradients
 from minmin.methods.proximal_step import find_proximal_step
+from minmin.methods.reduced_rules import choose_first_ratio, is_watched, most_restarts, rises
 from minmin.methods.reduced_state import ReducedState
 from minmin.methods.secants import check_constants
 from minmin.methods.theory import block_parameters, theory_patience
@@ -39,15 +40,6 @@ from minmin.methods.watch import Watch
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along, slope_along
 
-_FIRST_RATIO, _FIRST_EXACT_RATIO = 0.05, 0.001
-"""The first ``inner_tolerance_ratio``; the second value if ∇ₓ is a round of communication, constants are unknown, or
-there are terms. Six coupled quadratics of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, take 490 calls of ∇ₓ with
-0.5, 335 with 0.1, 326 with 0.05, 319 with 0.02 and 328 with 0.001; a1a takes 103 calls of ∇ᵧ with 0.05 and 133 with
-0.001. On a9a split among 20 clients, a proved 1e-6 takes 39 rounds with 0.05, 26 with 0.01, 23 with 0.001 and 22 with
-1e-5. Without constants, 120 random functions take 5 % fewer calls of ∇ₓ with 0.001 than with 0.05, and three times
-those of ∇ᵧ. But of 180 Poisson models of row and column effects, which x and y may share, 7 fail with 0.05, 3 with 0.01
-and none with 0.001. With terms, 66 problems take 2672, 2420 and 2311 calls of ∇ₓ with 0.05, 0.01 and 0.001, and 9267,
-10982 and 17037 of ∇ᵧ."""
 _MOST_LEFT = 0.5
 """If the remaining gain in y is more than this fraction of the expected gain in x, the gradient is too inaccurate for
 F: y is lowered again, with a smaller ratio from then on. 0.5 to 2 take the same calls on the paper's quadratics, a1a
@@ -61,11 +53,6 @@ _OVERSHOOT = 0.3
 _PROBE_STEPS = 3
 """How many steps a run takes from a point next to its start, if both gradients at its start are zero. On the saddle
 points of tests/solve/test_odd_functions.py one is enough; three leave room for others, at three calls of ∇ₓ."""
-_MOST_RESTARTS, _MOST_RESTARTS_WITHOUT_CONSTANTS = 6, 3
-"""The number of times in a row that a run which does not move x lowers y again, or drops its pairs, before it ends. By
-then the ratio has shrunk by 0.1⁶, a millionth, or by 0.5⁶, a 64th, if no step in x was tried. With no restart, 21 of 25
-hard cases of the tests stall above 1e-12; with 2 to 6 three do, and with 10 two. Without constants a run does not know
-its rounding errors. It ends sooner, since a line search at rounding level may take ten calls."""
 _KEPT_PAIRS_WITH_TERM = 60
 """The number of pairs with a term in x. On twelve quadratics with κ = 500 and 5000, L1 or a box, the calls of ∇ₓ are
 1832 in total with 20 pairs, 1756 with 30 and 1494 with 60."""
@@ -152,7 +139,7 @@ class ReducedLbfgs(Method):
             gain=math.inf,
             pairs=Pairs.none(x),
             min_curvature_seen=math.inf,
-            inner_tolerance_ratio=self.inner_tolerance_ratio or _choose_first_ratio(problem),
+            inner_tolerance_ratio=self.inner_tolerance_ratio or choose_first_ratio(problem),
             stuck=0,
             calls=0,
             first_bound=math.inf,
@@ -176,7 +163,7 @@ class ReducedLbfgs(Method):
             lowered, evaluation, _ = self._lower_y(problem, state, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
             return self._judge(
-                problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > _most_restarts(problem)
+                problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > most_restarts(problem)
             )
         expected_gain = -0.5 * slope_along(XPoint(state.x, state.gradient), direction, problem.term_x)
         if state.gain > _MOST_LEFT * expected_gain:
@@ -184,7 +171,7 @@ class ReducedLbfgs(Method):
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
             state = state._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
             lowered, evaluation, _ = self._lower_y(problem, state, allowed)
-            return self._judge(problem, lowered, evaluation, exhausted=state.stuck > _most_restarts(problem))
+            return self._judge(problem, lowered, evaluation, exhausted=state.stuck > most_restarts(problem))
         moved, evaluation, found = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
         if found and not is_same_point(state.x, moved.x, evaluation.rounding.eps):
             return self._judge(problem, moved._replace(stuck=0), evaluation, exhausted=False)
@@ -195,7 +182,7 @@ class ReducedLbfgs(Method):
             pairs=Pairs.none(state.x),
             gain=math.inf,
         )
-        return self._judge(problem, restarted, evaluation, exhausted=restarted.stuck > _most_restarts(problem))
+        return self._judge(problem, restarted, evaluation, exhausted=restarted.stuck > most_restarts(problem))
 
     def _begin(self, problem: Problem, state: ReducedState) -> ReducedState:
         """The state at the start, after f was lowered in y."""
@@ -203,7 +190,7 @@ class ReducedLbfgs(Method):
         if not is_inside:
             hint = "; with stateless=True, y starts from zero" if self.stateless else ""
             raise NonFiniteError(explain_nonfinite(evaluation) + hint)
-        if _is_watched(problem) and evaluation.grad_x_norm == evaluation.grad_y_norm == 0.0:
+        if is_watched(problem) and evaluation.grad_x_norm == evaluation.grad_y_norm == 0.0:
             probed = self._probe(problem, state)
             if problem.y_is_remote:
                 return probed
@@ -271,7 +258,7 @@ class ReducedLbfgs(Method):
 
     def _make_task(self, problem: Problem, allowed: float | None, *, retries: bool = False) -> LowerY:
         watches = "nothing"
-        if _is_watched(problem):
+        if is_watched(problem):
             watches = "values" if problem.has_value else "gradients"
         inner = self._choose_inner(problem)
         return LowerY(inner, allowed, problem.constants, self.stateless, watches, retries)
@@ -290,7 +277,7 @@ class ReducedLbfgs(Method):
             return state, evaluation, False
         gain = max(part.gain for part in y)
         state = state._replace(gain=gain, gradient=evaluation.grad_x, calls=state.calls + 1)
-        if _is_watched(problem):
+        if is_watched(problem):
             value = evaluation.value_without_terms if problem.has_value else math.nan
             weights = problem.part_weights or (1.0,)
             watch = state.watch.visit(evaluation, value, y, weights, state.largest_curvatures())
@@ -307,7 +294,7 @@ class ReducedLbfgs(Method):
         def at(x: Vector) -> XPoint:
             nonlocal state, is_inside, trials
             x = x if term is None else term.project(x)
-            retries = trials > 0 and _is_watched(problem)
+            retries = trials > 0 and is_watched(problem)
             state, evaluation, is_inside = self._lower_y(problem, state._replace(x=x), allowed, retries=retries)
             trials += 1
             if is_inside:
@@ -332,7 +319,7 @@ class ReducedLbfgs(Method):
             if math.isinf(lowest) or not is_inside:
                 return False
             assert new.evaluation is not None
-            return _rises(lowest, new.evaluation.value)
+            return rises(lowest, new.evaluation.value)
 
         point, found = search_along(
             start,
@@ -371,7 +358,7 @@ class ReducedLbfgs(Method):
             if exhausted or state.watch.has_seen_the_gradient_fall(residuals):
                 bound = state.estimate.to_bound(exhausted)
         candidate = Candidate(state.x, evaluation.y, bound, exhausted, gradient_size=evaluation.gradient_size)
-        if _is_watched(problem):
+        if is_watched(problem):
             candidate = candidate._replace(
                 not_convex=state.watch.evidence,
                 reason=state.watch.find_reason(residuals, value, curvatures, exhausted=exhausted),
@@ -396,22 +383,3 @@ class AimedLbfgs(ReducedLbfgs):
     @property
     def _enough(self) -> float:
         return self.tol
-
-
-def _is_watched(problem: Problem) -> bool:
-    """Whether the run must find out itself what f is like: without constants, unless noise would mislead it."""
-    return problem.constants is None and not problem.has_noisy_gradients
-
-
-def _choose_first_ratio(problem: Problem) -> float:
-    is_exact = problem.part_sizes or problem.constants is None or problem.has_terms
-    return _FIRST_EXACT_RATIO if is_exact else _FIRST_RATIO
-
-
-def _rises(old: float, new: float) -> bool:
-    """Whether f rises by more than rounding errors explain."""
-    return new - old > VALUE_PRECISION * (abs(old) + abs(new))
-
-
-def _most_restarts(problem: Problem) -> int:
-    return _MOST_RESTARTS_WITHOUT_CONSTANTS if problem.constants is None else _MOST_RESTARTS

@@ -116,15 +116,16 @@ def inverse_times(pairs: Pairs, vector: Vector) -> Vector:
     pair: γv + S·U⁻ᵀ((D + γRᵀR)U⁻¹Sᵀv - γRᵀv) - γR·U⁻¹Sᵀv. At least one pair is needed.
     """
     v, S, R = flatten(vector), _stack(pairs.steps), _stack(pairs.changes)
-    upper, gram = _in_double(pairs.step_change), _in_double(pairs.change_change)
-    along_steps, along_changes = _in_double(_products(S, v)), _in_double(_products(R, v))
+    upper, gram = in_double(pairs.step_change), in_double(pairs.change_change)
+    along_steps, along_changes = in_double(_products(S, v)), in_double(_products(R, v))
     gamma = float(upper[-1, -1] / gram[-1, -1])
     first, _ = dtrtrs(upper, along_steps)
     second, _ = dtrtrs(upper, np.diagonal(upper) * first + gamma * (gram @ first - along_changes), trans=1)
     return unflatten(_add_rows(_add_rows(gamma * v, second, S), -gamma * first, R), vector)
 
 
-def _in_double(array: Array) -> np.ndarray[Any, Any]:
+def in_double(array: Array) -> np.ndarray[Any, Any]:
+    """The values as a NumPy array in double precision."""
     return np.asarray(to_numpy(array), dtype=np.float64)
 
 
@@ -155,7 +156,7 @@ def find_ritz_vectors(pairs: Pairs, independent: float = _INDEPENDENT) -> RitzVe
     Where f is no quadratic the values may be anything, also negative. Combinations of unit steps whose square is below
     ``independent`` are left out.
     """
-    upper, gram = _in_double(pairs.step_change), _in_double(pairs.step_step)
+    upper, gram = in_double(pairs.step_change), in_double(pairs.step_step)
     lengths = np.sqrt(np.diagonal(gram))
     scale = np.outer(lengths, lengths)
     eigenvalues, basis = eigh(gram / scale)
@@ -168,5 +169,5 @@ def find_ritz_vectors(pairs: Pairs, independent: float = _INDEPENDENT) -> RitzVe
 
 def largest_curvature(pairs: Pairs) -> float:
     """The largest |change|/|step| of the pairs; zero without pairs."""
-    changes, steps = (np.diagonal(_in_double(gram)) for gram in (pairs.change_change, pairs.step_step))
+    changes, steps = (np.diagonal(in_double(gram)) for gram in (pairs.change_change, pairs.step_step))
     return math.sqrt(float(np.max(changes / steps))) if len(steps) else 0.0

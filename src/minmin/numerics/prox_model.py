@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from minmin.core.arrays import array_eps, namespace_of, reshape, to_like, to_numpy
+from minmin.core.arrays import array_eps, namespace_of, reshape, to_like
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, flatten, norm, unflatten
-from minmin.numerics.lbfgs import Pairs, find_ritz_vectors
+from minmin.numerics.lbfgs import Pairs, find_ritz_vectors, in_double
 
 _TOLERANCE = 1e-3
 """The model is minimised until its proximal gradient is at most this times that at the start. On twelve quadratics with
@@ -58,27 +58,27 @@ class PairsHessian:
     def __init__(self, pairs: Pairs):
         xp, eps = namespace_of(pairs.steps[0]), array_eps(pairs.steps[0])
         steps, changes = (reshape(xp.concat(rows), (len(rows), -1)) for rows in (pairs.steps, pairs.changes))
-        products = _in_double(steps @ changes.T)
+        products = in_double(steps @ changes.T)
         older = _count_older(products)
         newest = Pairs(pairs.steps[older:], pairs.changes[older:], *(gram[older:, older:] for gram in pairs[2:]))
         ritz = find_ritz_vectors(newest, max(_INDEPENDENT, _ROUNDING_ERRORS * eps))
         curved = ritz.values > 0.0
         values, combine = ritz.values[curved], to_like(ritz.weights[:, curved].T, steps)
         Q, HQ = combine @ steps[older:, :], combine @ changes[older:, :]
-        sigma = _in_double(pairs.change_change)[-1, -1] / products[-1, -1]
+        sigma = in_double(pairs.change_change)[-1, -1] / products[-1, -1]
         self._sigma = float(sigma if older else np.exp(np.mean(np.log(values))))
         self._rows = xp.concat([self._sigma * steps[:older, :], changes[:older, :]], axis=0)
-        self._middle = _lbfgs_middle(products[:older, :older], _in_double(pairs.step_step)[:older, :older], self._sigma)
-        QB = self._sigma * Q + to_like(_in_double(Q @ self._rows.T) @ self._middle, steps) @ self._rows
+        self._middle = _lbfgs_middle(products[:older, :older], in_double(pairs.step_step)[:older, :older], self._sigma)
+        QB = self._sigma * Q + to_like(in_double(Q @ self._rows.T) @ self._middle, steps) @ self._rows
         self._rows = xp.concat([self._rows, QB, HQ], axis=0)
-        self._middle = block_diag(self._middle, -np.linalg.inv(_in_double(QB @ Q.T)), np.diag(1.0 / values))
-        eigenvalues = np.linalg.eigvals(self._middle @ _in_double(self._rows @ self._rows.T)).real
+        self._middle = block_diag(self._middle, -np.linalg.inv(in_double(QB @ Q.T)), np.diag(1.0 / values))
+        eigenvalues = np.linalg.eigvals(self._middle @ in_double(self._rows @ self._rows.T)).real
         self.largest = self._sigma + max(0.0, float(eigenvalues.max()))
 
     def times(self, vector: Vector) -> Vector:
         """B times a vector."""
         v = flatten(vector)
-        along = self._middle @ _in_double(self._rows @ v)
+        along = self._middle @ in_double(self._rows @ v)
         return unflatten(self._sigma * v + to_like(along, v) @ self._rows, vector)
 
 
@@ -92,10 +92,6 @@ def _count_older(products: _Matrix) -> int:
 def _lbfgs_middle(products: _Matrix, of_steps: _Matrix, sigma: float) -> _Matrix:
     below, diagonal = np.tril(products, -1), np.diag(np.diagonal(products))
     return -np.linalg.inv(np.block([[sigma * of_steps, below], [below.T, -diagonal]]))
-
-
-def _in_double(array: Any) -> _Matrix:
-    return np.asarray(to_numpy(array), dtype=np.float64)
 
 
 def minimise_model(term: Term, x: Vector, gradient: Vector, hessian: PairsHessian) -> Vector:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 from minmin.core.arrays import Array
@@ -57,8 +58,7 @@ class Composite(Problem):
         self.has_noisy_gradients = problem.has_noisy_gradients
 
     def _with_problem(self, problem: Problem) -> Composite:
-        twin = Composite.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
+        twin = copy(self)
         twin.problem, twin.tally = problem, problem.tally
         return twin
 

@@ -259,7 +259,9 @@ class _SumEvaluation(Evaluation):
 
     @property
     def value_without_terms(self) -> float:
-        return float(self._add_up([e.value_without_terms for e in self._evaluations])) if self.term_y else self.value
+        if self.term_y is None:
+            return self.value
+        return float(self._add_up([e.value_without_terms for e in self._evaluations]))
 
     def _compute_grad_x(self) -> Vector:
         return self._add_up([e.grad_x for e in self._evaluations])
