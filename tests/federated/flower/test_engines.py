@@ -29,7 +29,6 @@ pytestmark = [
     pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc"),
 ]
 ROUNDS = 2
-TIMEOUT = 15.0
 PROBLEMS, OWN_WEIGHTS = three_problems()[:2], WEIGHTS[:2]
 
 
@@ -37,10 +36,10 @@ def two_clients():
     return [Client(p, w) for p, w in zip(PROBLEMS, OWN_WEIGHTS, strict=True)]
 
 
-def assert_same(result, clients, rounds=ROUNDS):
+def assert_same(result, clients):
     """The bits that as many rounds give in one process."""
-    others = two_clients()[: len(clients)]
-    expected = federated.run(others, rounds=rounds)
+    others = two_clients()
+    expected = federated.run(others, rounds=ROUNDS)
     assert result.status == "budget", result.message
     assert np.array_equal(result.x, expected.x)
     assert (result.fun, result.gap_bound, result.nit) == (expected.fun, expected.gap_bound, expected.nit)
@@ -56,9 +55,9 @@ def processes_of(engine):
 class Planned(Misbehaving):
     """Something else goes wrong in every round."""
 
-    def __init__(self, problem, weight, plan, folder):
+    def __init__(self, problem, weight, plan, timeout, folder):
         super().__init__(problem, weight, fault="", rounds=tuple(plan), folder=folder)
-        self.plan = plan
+        self.plan, self.timeout = plan, timeout
 
     def _run_task(self, message, request):
         fault = self.plan.get(message.round)
@@ -69,60 +68,34 @@ class Planned(Misbehaving):
     def dawdles(self, request):
         """Works, and answers after the server has given up waiting."""
         reply = Client._run_task(self, request.message, request)
-        time.sleep(TIMEOUT + 3.0)
+        time.sleep(self.timeout + 3.0)
         return reply
 
 
-@pytest.mark.parametrize(
-    ("deployment", "plans"),
-    [
-        (False, [{1: "raises", 2: "sends_an_old_round"}, {1: "sends_nan", 2: "dawdles"}]),
-        (True, [{1: "raises"}, {2: "dawdles"}]),  # a message starts a process here, and wrong words travel alike
-    ],
-    ids=["simulation", "deployment"],
-)
-def test_flower_agrees_with_all_others_whatever_its_apps_do(deployment, plans, tmp_path):
-    """And listens nowhere but on the loopback interface, and leaves no process behind."""
+def assert_agrees(engine, clients, timeout, callback=lambda record: None):
+    """With all other engines and with a central run.
+
+    And it listens nowhere but on the loopback interface, and leaves no process behind.
+    """
     central = minmin.minimize(as_sum(PROBLEMS, OWN_WEIGHTS), method="reduced-lbfgs", max_grad_x=ROUNDS)
-    others = [federated.run(two_clients(), engine=engine, rounds=ROUNDS).x for engine in ("local", "processes")]
-    clients = [Planned(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], tmp_path / str(i)) for i in range(2)]
-    engine = FlowerEngine(clients, deployment=deployment)
+    others = [federated.run(two_clients(), engine=name, rounds=ROUNDS).x for name in ("local", "processes")]
     started = []
 
     def look(record):
         started.extend(processes_of(engine))
         assert_on_loopback_alone(started)
+        callback(record)
 
     try:
-        result = federated.run(clients, engine=engine, rounds=ROUNDS, timeout=TIMEOUT, retries=10, callback=look)
+        result = federated.run(clients, engine=engine, rounds=ROUNDS, timeout=timeout, retries=10, callback=look)
     finally:
         engine.close()
     for x in (central.x, *others):
         assert np.abs(result.x - x).max() <= 1e-12
     assert_same(result, clients)
     assert alive(started) == []
-    for i, plan in enumerate(plans):
-        assert sorted(path.name for path in (tmp_path / str(i)).glob("round*")) == [f"round {n}" for n in plan]
-
-
-def test_whatever_is_killed_is_started_again():
-    """A SuperNode after the first round, the SuperLink, with all that hangs on it, after the second."""
-    clients = two_clients()[:1]
-    engine = FlowerEngine(clients, deployment=True)
-    killed = []
-
-    def kill(record):
-        commands = {1: engine.flower.nodes[0], 2: engine.flower.superlink}
-        if record.grad_x in commands:
-            killed.append(min(commands[record.grad_x].process_ids()))
-            os.kill(killed[-1], signal.SIGKILL)
-
-    try:
-        result = federated.run(clients, engine=engine, rounds=3, timeout=90.0, callback=kill)
-    finally:
-        engine.close()
-    assert len(killed) == 2
-    assert_same(result, clients, rounds=3)
+    for client in clients:
+        assert sorted(path.name for path in client.folder.glob("round*")) == [f"round {n}" for n in client.plan]
 
 
 def ask_for_ever(engine):
@@ -130,19 +103,36 @@ def ask_for_ever(engine):
         engine.exchange({0: Envelope(DescribeRequest("before", 0))}, None)
 
 
-def test_an_engine_serves_another_run_after_one_that_was_interrupted():
-    """What was asked before is not taken for an answer."""
-    clients = two_clients()
+def test_the_simulation_agrees_with_all_others_whatever_its_apps_do(tmp_path):
+    """Also after a run that was interrupted: what was asked before is not taken for an answer."""
+    plans, timeout = [{1: "raises", 2: "sends_an_old_round"}, {1: "sends_nan", 2: "dawdles"}], 6.0
+    clients = [Planned(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], timeout, tmp_path / str(i)) for i in range(2)]
     engine = FlowerEngine(clients)
     impatient = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
     try:
         impatient.start()
         with pytest.raises(KeyboardInterrupt):
             ask_for_ever(engine)
-        result = federated.run(clients, engine=engine, rounds=ROUNDS, timeout=60.0)
-    finally:
+    except BaseException:
         engine.close()
-    assert_same(result, clients)
+        raise
+    assert_agrees(engine, clients, timeout)
+
+
+def test_the_deployment_agrees_with_all_others_whatever_its_apps_do_and_whatever_is_killed(tmp_path):
+    """A SuperNode after the first round, the SuperLink, with all that hangs on it, after the second."""
+    plans, timeout = [{1: "raises"}, {1: "dawdles"}], 15.0  # a message starts a process here
+    clients = [Planned(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], timeout, tmp_path / str(i)) for i in range(2)]
+    engine = FlowerEngine(clients, deployment=True)
+    killed = []
+
+    def kill(record):
+        command = {1: engine.flower.nodes[0], 2: engine.flower.superlink}[record.grad_x]
+        killed.append(min(command.process_ids()))
+        os.kill(killed[-1], signal.SIGKILL)
+
+    assert_agrees(engine, clients, timeout, kill)
+    assert len(killed) == 2
 
 
 def test_without_the_extra_it_is_named(monkeypatch):
