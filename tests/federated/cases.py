@@ -154,6 +154,18 @@ class Misbehaving(federated.Client):
         return self.handle(Envelope(DescribeRequest(*request.label[1:])))
 
 
+class Planned(Misbehaving):
+    """Does something else wrong in every round of its plan, once each."""
+
+    def __init__(self, problem, weight, plan, folder):
+        super().__init__(problem, weight, fault="", rounds=tuple(plan), folder=folder)
+        self.plan = plan
+
+    def _run_task(self, message, request):
+        self.fault = self.plan.get(message.round, "")
+        return super()._run_task(message, request)
+
+
 class Listening(federated.Engine):
     """Another engine, with every message that passes kept as bytes."""
 

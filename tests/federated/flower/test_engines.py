@@ -16,7 +16,7 @@ pytest.importorskip("flwr", reason="needs the extra minmin[flower]")
 pytest.importorskip("ray", reason="needs the extra minmin[flower]")
 
 import minmin
-from federated.cases import WEIGHTS, Misbehaving, as_sum, three_problems
+from federated.cases import WEIGHTS, Planned, as_sum, three_problems
 from federated.flower.deployments import alive, assert_on_loopback_alone
 from minmin import federated
 from minmin.cli.app import run as run_command
@@ -52,18 +52,12 @@ def processes_of(engine):
     return [process for command in commands for process in command.process_ids()]
 
 
-class Planned(Misbehaving):
-    """Something else goes wrong in every round."""
+class Dawdling(Planned):
+    """Can also answer too late."""
 
     def __init__(self, problem, weight, plan, timeout, folder):
-        super().__init__(problem, weight, fault="", rounds=tuple(plan), folder=folder)
-        self.plan, self.timeout = plan, timeout
-
-    def _run_task(self, message, request):
-        fault = self.plan.get(message.round)
-        if fault is None or not self._is_due(message.round):
-            return Client._run_task(self, message, request)
-        return self._misbehave(fault, request)
+        super().__init__(problem, weight, plan, folder)
+        self.timeout = timeout
 
     def dawdles(self, request):
         """Works, and answers after the server has given up waiting."""
@@ -106,7 +100,7 @@ def ask_for_ever(engine):
 def test_the_simulation_agrees_with_all_others_whatever_its_apps_do(tmp_path):
     """Also after a run that was interrupted: what was asked before is not taken for an answer."""
     plans, timeout = [{1: "raises", 2: "sends_an_old_round"}, {1: "sends_nan", 2: "dawdles"}], 6.0
-    clients = [Planned(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], timeout, tmp_path / str(i)) for i in range(2)]
+    clients = [Dawdling(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], timeout, tmp_path / str(i)) for i in range(2)]
     engine = FlowerEngine(clients)
     impatient = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
     try:
@@ -122,7 +116,7 @@ def test_the_simulation_agrees_with_all_others_whatever_its_apps_do(tmp_path):
 def test_the_deployment_agrees_with_all_others_whatever_its_apps_do_and_whatever_is_killed(tmp_path):
     """A SuperNode after the first round, the SuperLink, with all that hangs on it, after the second."""
     plans, timeout = [{1: "raises"}, {1: "dawdles"}], 15.0  # a message starts a process here
-    clients = [Planned(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], timeout, tmp_path / str(i)) for i in range(2)]
+    clients = [Dawdling(PROBLEMS[i], OWN_WEIGHTS[i], plans[i], timeout, tmp_path / str(i)) for i in range(2)]
     engine = FlowerEngine(clients, deployment=True)
     killed = []
 
