@@ -1,4 +1,4 @@
-"""No bound is below the true gap: 1,000 random problems with every term, method and precision, at every iteration."""
+"""No bound is below the true gap: 300 random problems with every term, method and precision, at every iteration."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def run_and_compare(minimum, problem, allow=0.0, **options):
     return r
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_bound_is_below_the_true_gap(seed):
     """100 problems: quadratics and logistic regressions; units of x, y and f that differ by up to 10⁸ in a quarter."""
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import minmin
@@ -52,6 +52,7 @@ def agree(problems, weights, method, options, *, engine="local", x0=None, y0=Non
     return central, ours
 
 
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**31), variant=st.sampled_from(VARIANTS), single=st.booleans())
 @example(seed=0, variant=VARIANTS[0], single=False)
 def test_random_federations_in_one_process(seed, variant, single):
