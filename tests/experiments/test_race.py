@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.experiments.contestants import CENTRAL, CONTESTANTS
+from minmin.experiments.contestants import CENTRAL, CONTESTANTS, FEDERATED
 from minmin.experiments.race import Task, levels, race
 from minmin.experiments.runner import tasks
 from minmin.experiments.settings import EXPERIMENTS, a1a_smoothness, describe_group, select_settings
@@ -46,6 +46,14 @@ def test_joint_lbfgs_asks_for_both_gradients_at_every_evaluation():
     assert len(outcome.grad_x) == len(levels(1e-6))
     assert (np.diff(outcome.grad_x) >= 0).all()
     assert (np.diff(outcome.seconds) >= 0).all()
+
+
+@pytest.mark.parametrize("method", FEDERATED)
+def test_every_federated_method_reaches_the_last_level(method):
+    outcome = race(Task("squares/8", method, 0), 0.1)
+    assert len(outcome.grad_x) == len(outcome.kilobytes) == len(levels(0.1))
+    assert (np.diff(outcome.grad_x) >= 0).all()
+    assert outcome.kilobytes[-1] > 0
 
 
 def test_the_settings_are_the_papers():
