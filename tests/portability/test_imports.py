@@ -9,6 +9,7 @@ LATER = ("cli", "estimators", "experiments", "federated")
 OF_EXTRAS = (
     "click",
     "flwr",
+    "jax",
     "jinja2",
     "matplotlib",
     "pandas",
