@@ -82,6 +82,15 @@ def all_finite(array: Array) -> bool:
     return bool(xp.all(xp.isfinite(array)))
 
 
+def is_on_accelerator(array: Array) -> bool:
+    """Whether an array is not in main memory, so that every number that is read from it waits for the accelerator."""
+    if type(array) is np.ndarray:
+        return False
+    place = device(array)
+    kind = getattr(place, "type", None) or getattr(place, "platform", None)  # in PyTorch and in JAX
+    return library_name(array) == "cupy" or kind not in (None, "cpu")
+
+
 def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     """The values as a NumPy array, copied from an accelerator if necessary."""
     if isinstance(array, np.ndarray):

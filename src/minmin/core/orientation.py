@@ -39,6 +39,7 @@ class Swapped(Problem):
         self.has_value = original.has_value
         self.d_x, self.d_y = original.d_y, original.d_x
         self.term_x, self.term_y = original.term_y, original.term_x
+        self.structure_x, self.structure_y = original.structure_y, original.structure_x
 
     @property
     def constants(self) -> Constants | None:

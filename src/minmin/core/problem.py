@@ -16,8 +16,9 @@ from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.identity import identify
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.rounding import RoundingScale
+from minmin.core.structure import Structure
 from minmin.core.term import Term
-from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
+from minmin.core.vectors import Parts, Vector, largest_entry, machine_eps, norm, parts_of
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_count
 
 
@@ -217,6 +218,10 @@ class Problem(ABC):
         Whether y stays with the clients. Then only the newest y can be used, and only the norm of ∇ᵧ is known.
     term_x, term_y : Term or None
         Terms that are added to f; see :class:`minmin.problems.Composite`. Gradients are those of f alone.
+    structure_x, structure_y : Structure or None
+        How the user sees x and y, if not as flat arrays.
+    part_structures : tuple of Structure or None
+        The same for y's parts; empty if y is one array.
     """
 
     d_x: int
@@ -230,6 +235,9 @@ class Problem(ABC):
     y_is_remote: bool = False
     term_x: Term | None = None
     term_y: Term | None = None
+    structure_x: Structure | None = None
+    structure_y: Structure | None = None
+    part_structures: tuple[Structure | None, ...] = ()
 
     @property
     def has_terms(self) -> bool:
@@ -317,6 +325,14 @@ class Problem(ABC):
     def without_terms(self) -> Problem:
         """f alone."""
         return self
+
+    def to_user(self, x: Vector, y: Vector) -> tuple[Any, Any]:
+        """A point as the user sees it: in the structure, library, dtype and device of their examples."""
+        in_x = x if self.structure_x is None else self.structure_x.unflatten(x)
+        if any(self.part_structures):
+            pairs = zip(self.part_structures, y, strict=True)
+            return in_x, Parts([part if s is None else s.unflatten(part) for s, part in pairs], y.weights)
+        return in_x, y if self.structure_y is None else self.structure_y.unflatten(y)
 
     def swapped(self) -> Problem:
         """The same function with x and y exchanged; counts keep the original names."""

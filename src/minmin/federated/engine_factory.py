@@ -6,6 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from array_api_compat import is_array_api_obj
+
+from minmin.core.start import is_flat
+from minmin.core.structure import Structure
 from minmin.errors import InputError, as_count, near_names, show
 from minmin.federated.client import Client
 from minmin.federated.engines import ENGINES, Engine
@@ -25,6 +29,14 @@ def open_engine(clients: Sequence[Client] | int, engine: str | Engine) -> Iterat
         yield opened, count
     finally:
         opened.close()
+
+
+def choose_structure(clients: Sequence[Client] | int, x: Any) -> Structure | None:
+    """How the user sees x: as the first client's problem does if it is here, or else as they gave it."""
+    own = None if isinstance(clients, int) else next(iter(clients)).structure_x
+    if own is None and x is not None and not is_array_api_obj(x) and not is_flat(x):
+        return Structure(x, "x0")
+    return own
 
 
 def _check_clients(clients: Any, engine: Any) -> tuple[list[Client], int]:

@@ -73,6 +73,8 @@ class Sum(Problem):
                 raise InputError(f"term {i} has a term in x, which all terms share: Composite(Sum(...), term_x=...)")
         if any(term.term_y is not None for term in self.terms):
             self.term_y = PartsTerm([term.term_y for term in self.terms])
+        self.structure_x = self.terms[0].structure_x
+        self.part_structures = tuple(term.structure_y for term in self.terms)
         self.has_value = all(term.has_value for term in self.terms)
         self.has_y_hessian = all(term.has_y_hessian for term in self.terms)
         self._given = require_constants_type(constants)
