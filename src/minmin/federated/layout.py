@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import as_real, to_numpy
+from minmin.core.arrays import as_real_numpy
 from minmin.core.constants import Constants
 from minmin.errors import InputError
 from minmin.problems.function import Function
@@ -44,7 +44,7 @@ class Layout:
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in model):
                 raise InputError(f"private {pattern!r} matches no name of the model: {', '.join(model)}")
-        start = {name: to_numpy(as_real(array, f"the model's {name!r}")) for name, array in model.items()}
+        start = {name: as_real_numpy(array, f"the model's {name!r}") for name, array in model.items()}
         dtypes = {array.dtype for array in start.values()}
         if len(dtypes) > 1:
             raise InputError(f"the model's arrays are {' and '.join(map(str, dtypes))}; convert them all to one type")
@@ -128,7 +128,7 @@ def _pack_gradients(gradients: Mapping[str, Any], shapes: Shapes) -> Array:
     for name, shape in shapes.items():
         if name not in gradients:
             raise InputError(f"gradient(model, names) returned nothing for {name!r}")
-        checked[name] = to_numpy(as_real(gradients[name], f"the gradient of {name!r}"))
+        checked[name] = as_real_numpy(gradients[name], f"the gradient of {name!r}")
         if checked[name].shape != shape:
             raise InputError(f"the gradient of {name!r} has shape {checked[name].shape}; the array has {shape}")
     return _pack(checked, shapes)
