@@ -146,6 +146,8 @@ def to_like(array: Array, prototype: Array) -> Array:
     xp = array_namespace(prototype)
     if array_namespace(array) is not xp:
         array = to_numpy(array)
+        if is_torch_array(prototype) and (not array.flags.writeable or min(array.strides, default=0) < 0):
+            array = array.copy()  # PyTorch warns of the one and refuses the other
     return xp.asarray(array, dtype=prototype.dtype, device=device(prototype))
 
 
