@@ -296,5 +296,6 @@ def _read(leaf: Leaf, value: Any, name: str) -> Array:
 def _show(leaf: Leaf, piece: Array) -> Any:
     if leaf.number is not None:
         return leaf.number(piece)
-    array = to_like(piece, leaf.prototype)
-    return np.array(array) if type(array) is np.ndarray else namespace_of(array).asarray(array, copy=True)
+    if type(piece) is np.ndarray:
+        return to_like(np.array(piece), leaf.prototype)  # which may share its memory
+    return namespace_of(leaf.prototype).asarray(to_like(piece, leaf.prototype), copy=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import as_real, to_numpy
+from minmin.core.arrays import as_real_numpy
 from minmin.core.constants import Constants
 from minmin.core.structure import Structure, join_arrays
 from minmin.errors import InputError
@@ -45,7 +45,7 @@ class Layout:
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in model):
                 raise InputError(f"private {pattern!r} matches no name of the model: {', '.join(model)}")
-        start = {name: to_numpy(as_real(array, f"the model's {name!r}")) for name, array in model.items()}
+        start = {name: as_real_numpy(array, f"the model's {name!r}") for name, array in model.items()}
         dtypes = {array.dtype for array in start.values()}
         if len(dtypes) > 1:
             raise InputError(f"the model's arrays are {' and '.join(map(str, dtypes))}; convert them all to one type")
