@@ -82,7 +82,7 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
         )
     x, y = make_start(problem, x0, y0)
     rng = np.random.default_rng(seed)
-    with full_float32(first_array(x)):
+    with full_float32(problem.computes_like(x)):
         return Report(tuple(_run_checks(problem, _Point(x, y), rng)))
 
 

@@ -175,7 +175,7 @@ def minimize(
         raise InputError(f"callback must be callable as callback(record), got {show(callback)}")
     criteria.check(problem)
     x, y = make_start(problem, x0, y0)
-    with full_float32(first_array(x)):
+    with full_float32(problem.computes_like(x)):
         problem = problem.to_like(first_array(x))
         built, why = build(method, problem, options, seed)
         outer = built.outer_block(problem)
@@ -218,7 +218,10 @@ def _make_problem(problem: Any, x0: Any, y0: Any, given: dict[str, Any]) -> Prob
         raise InputError(f"problem must be a minmin problem or a function of (x, y) that returns f, got {got}")
     for block, gradient in (("x", "∇ₓf"), ("y", "∇ᵧf")):
         if given[f"grad_{block}"] is None:
-            raise InputError(f"give grad_{block}=, a function of (x, y) that returns {gradient}")
+            raise InputError(
+                f"give grad_{block}=, a function of (x, y) that returns {gradient}; for a function of JAX or PyTorch "
+                "give minmin.problems.from_jax(f, x0, y0) or from_torch(f, x0, y0) instead of f"
+            )
     if x0 is None or y0 is None:
         raise InputError("give both x0 and y0, the start: with functions, they say how many variables x and y have")
     if is_flat(x0) and is_flat(y0):

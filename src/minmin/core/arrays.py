@@ -202,9 +202,13 @@ def as_real_numpy(value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def _require_jax_float64(array: Array, what: str) -> None:
-    """Raise if this is an array of JAX with float64 switched off: JAX would warn, and go on in float32."""
-    if not is_jax_array(array):
-        return
+    """Raise if this is an array of JAX with float64 switched off."""
+    if is_jax_array(array):
+        require_jax_float64(what)
+
+
+def require_jax_float64(what: str) -> None:
+    """Raise if JAX, which must be loaded, has float64 switched off: it would warn, and continue in float32."""
     config = sys.modules["jax"].config
     allows_explicit = getattr(getattr(config, "jax_explicit_x64_dtypes", None), "name", "") == "ALLOW"
     if not (config.jax_enable_x64 or allows_explicit):

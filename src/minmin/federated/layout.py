@@ -11,7 +11,7 @@ import numpy as np
 
 from minmin.core.arrays import as_real_numpy
 from minmin.core.constants import Constants
-from minmin.core.structure import Structure, join_arrays
+from minmin.core.structure import Structure, join_arrays, make_structures
 from minmin.errors import InputError
 from minmin.problems.function import Function
 
@@ -53,7 +53,7 @@ class Layout:
         others = {name: array for name, array in start.items() if name not in matched}
         if not matched or not others:
             raise InputError("a model needs at least one shared and one private array; change private=")
-        self._shared, self._private = Structure(others, "x"), Structure(matched, "y")
+        self._shared, self._private = make_structures(others, matched)
         self.x0, self.y0 = self._shared.start.copy(), self._private.start.copy()
 
     def shared(self, x: Any) -> Model:
@@ -119,6 +119,6 @@ def _differentiate(
 def _unpack(vector: Any, structure: Structure) -> Model:
     array = np.asarray(vector)
     if array.shape != (structure.size,):
-        raise InputError(f"{structure.name} has shape {array.shape}; this layout needs ({structure.size},)")
+        raise InputError(f"{structure.block} has shape {array.shape}; this layout needs ({structure.size},)")
     named: Model = structure.unflatten(array)
     return named

@@ -49,6 +49,7 @@ class TorchOracle(Oracle):
         structures: tuple[Structure, Structure],
     ):
         super().__init__(fun, prepare, structures)
+        self.prototype = torch.zeros(0, **_kind_of(structures[0].leaves[0]))
         self.eps = self._check()
 
     def _check(self) -> float:
