@@ -44,13 +44,14 @@ $(COMMAND): pyproject.toml
 	@touch $(COMMAND)
 
 $(READY): $(COMMAND)
-	@echo "Installing the tools for development in .venv/ (another 1 GB)"
-	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]'
+	@echo "Installing the tools for development in .venv/, with JAX and PyTorch to test with (another 2.3 GB; several GB"
+	@echo "more where pip's PyTorch is built for CUDA, as on Linux by default; a CPU build is enough)"
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev,test-arrays]'
 	@touch $(READY)
 
 $(PEERS): $(READY)
 	@echo "Installing the solvers to compare with in .venv/"
-	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev,bench]'
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev,test-arrays,bench]'
 	@touch $(PEERS)
 
 clean:

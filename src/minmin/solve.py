@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minmin.core.constants import Constants
+from minmin.core.precision import full_float32
 from minmin.core.problem import Problem
-from minmin.core.start import count_variables, explain_moved_start, make_start
+from minmin.core.start import explain_moved_start, is_flat, make_start
 from minmin.core.vectors import first_array
 from minmin.errors import InputError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
@@ -57,15 +58,17 @@ def minimize(
         of (x, y) that returns f(x, y), then with ``grad_x``, ``grad_y``, ``x0`` and ``y0``; None if f itself cannot be
         computed. ``minimize(f, x0, y0, grad_x=..., grad_y=...)`` builds a :class:`minmin.problems.Function`.
     x0, y0 : arrays, optional
-        The start; zero by default. The run uses its array library, dtype and device, and does not modify it. Functions
-        have no default, since the start says how many variables there are.
+        The start; zero by default, or the examples that the problem was made with. The result has its array library,
+        dtype and device; the start is not modified. Functions have no default, since the start says how many variables
+        there are; they also take nested dicts, lists and tuples of arrays of any shape, as
+        :class:`minmin.problems.Function` does.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
         "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling". See :class:`minmin.methods.ReducedNewton`,
         :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
         :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`, or your own :class:`minmin.Method`.
     grad_x, grad_y : callables, optional
-        Only with a function: functions of (x, y) that return ∇ₓf and ∇ᵧf, as arrays of the lengths of x and y.
+        Only with a function: functions of (x, y) that return ∇ₓf and ∇ᵧf, like x and y.
     constants : Constants, optional
         Only with functions: what is known of the curvature of f. With it the bound is proved; see
         :class:`minmin.Constants`.
@@ -172,24 +175,25 @@ def minimize(
         raise InputError(f"callback must be callable as callback(record), got {show(callback)}")
     criteria.check(problem)
     x, y = make_start(problem, x0, y0)
-    problem = problem.to_like(first_array(x))
-    built, why = build(method, problem, options, seed)
-    outer = built.outer_block(problem)
-    check_method(built, outer.orient(problem))
-    loop = Loop(
-        problem,
-        built.aim(tol),
-        outer,
-        (x, y),
-        criteria,
-        clock,
-        callback=callback,
-        progress=Progress(built.name) if progress else None,
-        file=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(problem, built, x, y)),
-        why=why,
-        about_start=explain_moved_start(problem, x0, y0),
-    )
-    return loop.run()
+    with full_float32(problem.computes_like(x)):
+        problem = problem.to_like(first_array(x))
+        built, why = build(method, problem, options, seed)
+        outer = built.outer_block(problem)
+        check_method(built, outer.orient(problem))
+        loop = Loop(
+            problem,
+            built.aim(tol),
+            outer,
+            (x, y),
+            criteria,
+            clock,
+            callback=callback,
+            progress=Progress(built.name) if progress else None,
+            file=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(problem, built, x, y)),
+            why=why,
+            about_start=explain_moved_start(problem, x0, y0),
+        )
+        return loop.run()
 
 
 def _add_bounds(problem: Problem, bounds_x: Any, bounds_y: Any) -> Problem:
@@ -208,13 +212,18 @@ def _make_problem(problem: Any, x0: Any, y0: Any, given: dict[str, Any]) -> Prob
                 f"leave {' and '.join(names)} out: what describes f belongs to the problem, here a "
                 f"{type(problem).__name__}"
             )
-        return problem
+        return problem.with_vectors_like(x0, y0) if isinstance(problem, Function) else problem
     if isinstance(problem, type) or not (callable(problem) or (problem is None and names)):
         got = f"the class {problem.__name__}" if isinstance(problem, type) else type(problem).__name__
         raise InputError(f"problem must be a minmin problem or a function of (x, y) that returns f, got {got}")
     for block, gradient in (("x", "∇ₓf"), ("y", "∇ᵧf")):
         if given[f"grad_{block}"] is None:
-            raise InputError(f"give grad_{block}=, a function of (x, y) that returns {gradient}")
+            raise InputError(
+                f"give grad_{block}=, a function of (x, y) that returns {gradient}; for a function of JAX or PyTorch "
+                "give minmin.problems.from_jax(f, x0, y0) or from_torch(f, x0, y0) instead of f"
+            )
     if x0 is None or y0 is None:
         raise InputError("give both x0 and y0, the start: with functions, they say how many variables x and y have")
-    return Function(problem, d_x=count_variables(x0, "x0"), d_y=count_variables(y0, "y0"), **given)
+    if is_flat(x0) and is_flat(y0):
+        return Function(problem, d_x=len(x0), d_y=len(y0), **given)
+    return Function(problem, x0=x0, y0=y0, **given)

@@ -4,10 +4,6 @@ import re
 import runpy
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("torch", reason="the example is for PyTorch, which is no dependency of ours")
-
 EXAMPLE = Path(__file__).parents[2] / "examples" / "personalised_torch.py"
 
 

@@ -9,6 +9,7 @@ LATER = ("cli", "estimators", "experiments", "federated")
 OF_EXTRAS = (
     "click",
     "flwr",
+    "jax",
     "jinja2",
     "matplotlib",
     "pandas",
@@ -38,6 +39,11 @@ def test_what_few_need_is_loaded_when_asked_for():
     modules = loaded_by("import minmin")
     assert "minmin.solve" in modules
     assert not modules & {*OF_EXTRAS, *(f"minmin.{name}" for name in LATER)}
+
+
+def test_a_run_with_numpy_loads_no_other_array_library():
+    run = "minmin.minimize(minmin.problems.Quadratic.random(d_x=2, d_y=2))"
+    assert not loaded_by(f"import minmin; {run}") & {"jax", "torch"}
 
 
 @pytest.mark.slow

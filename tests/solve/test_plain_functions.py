@@ -67,16 +67,16 @@ def test_functions_need_both_starts(start):
 
 
 BAD_STARTS = {
-    "matrix": (np.ones((2, 2)), r"x0 has shape \(2, 2\); this problem needs \(4,\); flatten"),
-    "number": (1.0, r"x0 has shape \(\); this problem needs \(1,\); flatten"),
-    "dict": ({"w": np.ones(4)}, r"x0 is a dict; it must be one flat array: "),
+    "whole number": (1, r"x0 is 1, not a floating-point number; give 1.0"),
+    "whole numbers": (np.ones((2, 2), int), r"x0 has dtype int64; give float32 or float64"),
+    "dict of text": ({"w": ["a"]}, r"x0\['w'\]\[0\] is a str; give arrays and numbers"),
     "text": ("bam", r"give a method by keyword"),
     "empty": ([], r"d_x = 0"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_STARTS)
-def test_a_start_that_is_no_flat_array_is_refused(case):
+def test_a_start_that_holds_no_variables_is_refused(case):
     x0, words = BAD_STARTS[case]
     with pytest.raises(minmin.InputError, match=words):
         minmin.minimize(F.value, x0, START[1], **GRADIENTS)

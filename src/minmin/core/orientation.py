@@ -39,6 +39,7 @@ class Swapped(Problem):
         self.has_value = original.has_value
         self.d_x, self.d_y = original.d_y, original.d_x
         self.term_x, self.term_y = original.term_y, original.term_x
+        self.structure_x, self.structure_y = original.structure_y, original.structure_x
 
     @property
     def constants(self) -> Constants | None:
@@ -89,6 +90,9 @@ class _SwappedEvaluation(Evaluation):
 
     def known_gradients(self) -> dict[str, Vector]:
         return self._original.known_gradients()
+
+    def locate(self, gradient: str, index: int) -> str:
+        return self._original.locate(gradient, index)
 
     def _compute_value(self) -> float:
         return self._original.value

@@ -16,8 +16,9 @@ from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.identity import identify
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.rounding import RoundingScale
+from minmin.core.structure import Structure
 from minmin.core.term import Term
-from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
+from minmin.core.vectors import Parts, Vector, first_array, largest_entry, machine_eps, norm, parts_of
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_count
 
 
@@ -109,6 +110,10 @@ class Evaluation(ABC):
     def known_gradients(self) -> dict[str, Vector]:
         """Both gradients by the user's names, as far as they are known here."""
         return {"grad_x": self.grad_x, "grad_y": self.grad_y}
+
+    def locate(self, gradient: str, index: int) -> str:
+        """Where an entry of a gradient is, in the user's words; ``gradient`` is a name in :meth:`known_gradients`."""
+        return f"index {index}"
 
     @abstractmethod
     def _compute_value(self) -> float: ...
@@ -217,6 +222,10 @@ class Problem(ABC):
         Whether y stays with the clients. Then only the newest y can be used, and only the norm of ∇ᵧ is known.
     term_x, term_y : Term or None
         Terms that are added to f; see :class:`minmin.problems.Composite`. Gradients are those of f alone.
+    structure_x, structure_y : Structure or None
+        How the user sees x and y, if not as flat arrays.
+    part_structures : tuple of Structure or None
+        The same for y's parts; empty if y is one array.
     """
 
     d_x: int
@@ -230,6 +239,9 @@ class Problem(ABC):
     y_is_remote: bool = False
     term_x: Term | None = None
     term_y: Term | None = None
+    structure_x: Structure | None = None
+    structure_y: Structure | None = None
+    part_structures: tuple[Structure | None, ...] = ()
 
     @property
     def has_terms(self) -> bool:
@@ -258,6 +270,10 @@ class Problem(ABC):
     def prototype(self) -> Array:
         """An array with the library, dtype and device of the problem's data."""
         return np.zeros(0)
+
+    def computes_like(self, x: Vector) -> Array:
+        """An array of the library, dtype and device in which f is computed at x; vectors may be kept elsewhere."""
+        return first_array(x) if self.structure_x is None else self.structure_x.prototype
 
     @abstractmethod
     def fix(self, x: Vector) -> Slice:
@@ -318,6 +334,14 @@ class Problem(ABC):
         """f alone."""
         return self
 
+    def to_user(self, x: Vector, y: Vector) -> tuple[Any, Any]:
+        """A point as the user sees it: in the structure, library, dtype and device of their examples."""
+        in_x = x if self.structure_x is None else self.structure_x.unflatten(x)
+        if any(self.part_structures):
+            pairs = zip(self.part_structures, y, strict=True)
+            return in_x, Parts([part if s is None else s.unflatten(part) for s, part in pairs], y.weights)
+        return in_x, y if self.structure_y is None else self.structure_y.unflatten(y)
+
     def swapped(self) -> Problem:
         """The same function with x and y exchanged; counts keep the original names."""
         from minmin.core.orientation import Swapped
@@ -345,7 +369,7 @@ class Problem(ABC):
 def explain_nonfinite(evaluation: Evaluation) -> str:
     """Which number of an evaluation's gradients is not finite; if none is, f itself is not."""
     found = [
-        f"{name}(x, y) returned {array[index]} at index {index}{place}"
+        f"{name}(x, y) returned {array[index]} at {evaluation.locate(name, int(index))}{place}"
         for name, gradient in evaluation.known_gradients().items()
         for place, array in _name_parts(gradient)
         for index in np.flatnonzero(~np.isfinite(array))[:1]

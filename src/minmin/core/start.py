@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from array_api_compat import array_namespace
+import numpy as np
+from array_api_compat import array_namespace, is_array_api_obj
 
-from minmin.core.arrays import Array, as_real, dtype_name, library_name, require_finite, same_kind, zeros
+from minmin.core.arrays import Array, as_real, describe_kind, require_finite, same_kind, to_like, zeros
 from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
+from minmin.core.structure import Structure
 from minmin.core.vectors import Parts, Vector, first_array, parts_of
 from minmin.errors import InputError, show
 
@@ -40,39 +42,50 @@ def _check_start(problem: Problem, x0: Any, y0: Any) -> tuple[Vector, Vector]:
         y, x = _check_start(problem.original, y0, x0)
         return x, y
     prototype = problem.prototype
-    x = None if x0 is None else check_start_array(x0, problem.d_x, "x0", prototype)
+    x = _make_block(x0, problem.d_x, "x0", prototype, problem.structure_x)
     y = _make_y(problem, y0, prototype if x is None else x)
     if x is None:
         x = zeros(problem.d_x, first_array(y))
     for part in parts_of(y):
         if not same_kind(x, part):
             raise InputError(
-                f"x0 is {dtype_name(x)} of {library_name(x)} and y0 is {dtype_name(part)} of {library_name(part)}; "
-                "give both in one dtype and library"
+                f"x0 is {describe_kind(x)} and y0 is {describe_kind(part)}; "
+                "give both in one dtype and library, on one device"
             )
     return x, y
 
 
 def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:
-    if not problem.part_sizes:
-        return zeros(problem.d_y, prototype) if y0 is None else check_start_array(y0, problem.d_y, "y0", prototype)
     sizes = problem.part_sizes
+    if not sizes:
+        y = _make_block(y0, problem.d_y, "y0", prototype, problem.structure_y)
+        return zeros(problem.d_y, prototype) if y is None else y
     if y0 is not None and not hasattr(y0, "__iter__"):
         raise InputError(f"y0 must be a sequence of arrays, one per term, got {show(y0)}")
     given = [None] * len(sizes) if y0 is None else list(y0)
     if len(given) != len(sizes):
         raise InputError(f"y0 has {len(given)} arrays; give one per term, and this sum has {len(sizes)} terms")
-    parts = [
-        zeros(size, prototype) if value is None else check_start_array(value, size, f"term {i}: y0", prototype)
-        for i, (value, size) in enumerate(zip(given, sizes, strict=True))
-    ]
+    parts, structures = [], problem.part_structures or (None,) * len(sizes)
+    for i, (value, size, structure) in enumerate(zip(given, sizes, structures, strict=True)):
+        part = _make_block(value, size, f"term {i}: y0", prototype, structure)
+        parts.append(zeros(size, prototype) if part is None else part)
     return Parts(parts, problem.part_weights)
 
 
-def count_variables(value: Any, name: str) -> int:
-    """The number of variables in one array of a user's start, for a problem that does not know it."""
-    _require_one_array(value, name, "")
-    return math.prod(as_real(value, name).shape)
+def _make_block(value: Any, size: int, name: str, prototype: Array, structure: Structure | None) -> Array | None:
+    """One block of a user's start, checked and flat; None if there is none."""
+    if structure is None:
+        return None if value is None else check_start_array(value, size, name, prototype)
+    return to_like(structure.start.copy(), prototype) if value is None else structure.flatten(value, name, prototype)
+
+
+def is_flat(start: Any) -> bool:
+    """Whether a block of a user's start is one flat array of NumPy, or reads as one."""
+    if is_array_api_obj(start):
+        return isinstance(start, np.ndarray) and start.ndim == 1
+    if isinstance(start, list | tuple):
+        return not hasattr(start, "_fields") and all(isinstance(number, int | float | np.number) for number in start)
+    return not isinstance(start, Mapping) and getattr(start, "ndim", 0) == 1
 
 
 def _has_arrays(value: Any) -> bool:
@@ -94,6 +107,6 @@ def _require_one_array(value: Any, name: str, shape: str) -> None:
     if isinstance(value, Mapping) or _has_arrays(value):
         kind = type(value).__name__ + ("" if isinstance(value, Mapping) else " of arrays")
         raise InputError(
-            f"{name} is a {kind}; it must be one flat array{shape}: "
-            "minmin.federated.Layout makes one of a model of named arrays"
+            f"{name} is a {kind}; this problem needs one flat array{shape}: "
+            "minmin.problems.Function(..., x0=, y0=), from_jax and from_torch take nested arrays"
         )

@@ -12,8 +12,10 @@ import numpy as np
 
 from minmin.core.arrays import Array, all_finite, array_eps, dtype_name, to_like, to_numpy
 from minmin.core.counting import Tally
+from minmin.core.precision import full_float32
 from minmin.core.problem import Evaluation, Problem, YTask
 from minmin.core.start import make_start
+from minmin.core.structure import Structure
 from minmin.core.vectors import dot, square
 from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_number
@@ -86,10 +88,15 @@ class Client:
         self._problem = problem.to_like(self.y0).counted(self._tally)
 
     @property
-    def y(self) -> np.ndarray[Any, Any]:
+    def y(self) -> Any:
         """y_i after the newest round of the newest run. It is read here, at the client, and not sent."""
         run = self.store.newest()
-        return to_numpy(self.y0 if run is None else self._y_in(run))
+        return _show(self._problem.structure_y, self.y0 if run is None else self._y_in(run))
+
+    @property
+    def structure_x(self) -> Structure | None:
+        """How the user sees x, if not as a flat array."""
+        return self._problem.structure_x
 
     def answer(self, data: bytes) -> bytes:
         """Reply to the bytes of a request with the bytes of a reply; see :meth:`handle`."""
@@ -102,16 +109,20 @@ class Client:
         except MessageError:
             return Envelope(protocol.Refusal("", 0, "malformed"))
         try:
-            if isinstance(message, protocol.DescribeRequest):
-                return Envelope(self._describe(message))
-            if isinstance(message, protocol.TaskRequest) and self._is_point(message.x):
-                return self._run_task(message, request)
-            if isinstance(message, protocol.EvaluateRequest) and self._is_point(message.x):
-                return Envelope(self._evaluate(message, request))
-            if isinstance(message, protocol.MeasureRequest) and self._is_point(message.x):
-                return Envelope(self._measure(message))
+            with full_float32(self._problem.computes_like(self.y0)):
+                return self._reply_to(message, request)
         except Exception as error:
             return _refuse(message, f"raised {type(error.__cause__ or error).__name__}")
+
+    def _reply_to(self, message: Message, request: Envelope) -> Envelope:
+        if isinstance(message, protocol.DescribeRequest):
+            return Envelope(self._describe(message))
+        if isinstance(message, protocol.TaskRequest) and self._is_point(message.x):
+            return self._run_task(message, request)
+        if isinstance(message, protocol.EvaluateRequest) and self._is_point(message.x):
+            return Envelope(self._evaluate(message, request))
+        if isinstance(message, protocol.MeasureRequest) and self._is_point(message.x):
+            return Envelope(self._measure(message))
         return _refuse(message, "malformed")
 
     def _describe(self, message: protocol.DescribeRequest) -> protocol.Description:
@@ -194,8 +205,10 @@ class Client:
         return self._reply(request, evaluation, vector, {}, value=True, started=started)
 
     def _measure(self, message: protocol.MeasureRequest) -> protocol.Measures:
-        y = to_numpy(self._y_in(message.run)) if message.run else self.y
-        measures = {name: float(metric(message.x.copy(), y.copy())) for name, metric in self.metrics.items()}
+        run = message.run or self.store.newest()
+        y = self.y0 if run is None else self._y_in(run)
+        pairs = (self._problem.structure_x, message.x), (self._problem.structure_y, y)
+        measures = {name: float(metric(*(_show(*pair) for pair in pairs))) for name, metric in self.metrics.items()}
         return protocol.Measures(message.run, message.round, measures)
 
     def _y_in(self, run: str) -> Array:
@@ -241,6 +254,11 @@ class Client:
 
 def _refuse(message: Message, reason: str) -> Envelope:
     return Envelope(protocol.Refusal(message.run, message.round, reason))
+
+
+def _show(structure: Structure | None, vector: Array) -> Any:
+    """A copy of a vector as the user sees it: in their structure, or as a flat NumPy array."""
+    return to_numpy(vector).copy() if structure is None else structure.unflatten(vector)
 
 
 def _check_metrics(metrics: Any) -> dict[str, Callable[[Any, Any], float]]:

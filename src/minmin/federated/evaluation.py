@@ -10,7 +10,7 @@ import numpy as np
 from minmin.core.start import make_start
 from minmin.errors import InputError
 from minmin.federated.client import Client
-from minmin.federated.engine_factory import open_engine
+from minmin.federated.engine_factory import choose_structure, open_engine
 from minmin.federated.engines import Engine
 from minmin.federated.metrics import tabulate
 from minmin.federated.problem import Federation
@@ -30,7 +30,7 @@ def evaluate(
 
     Parameters
     ----------
-    x : array
+    x : array, or nested dicts, lists and tuples of arrays
         The shared variables, such as ``r.x`` of a run.
     clients, engine, timeout, retries
         As for :func:`run`.
@@ -46,6 +46,7 @@ def evaluate(
     with open_engine(clients, engine) as (opened, count):
         session = Session(opened, count, policy)
         federation = Federation(session, session.describe(), values=False)
+        federation.structure_x = choose_structure(clients, x)
         try:
             measures = session.measure(make_start(federation, x)[0])
         except RunEnded as ended:

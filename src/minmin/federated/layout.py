@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import as_real, to_numpy
+from minmin.core.arrays import as_real_numpy
 from minmin.core.constants import Constants
+from minmin.core.structure import Structure, join_arrays, make_structures
 from minmin.errors import InputError
 from minmin.problems.function import Function
 
@@ -44,24 +45,24 @@ class Layout:
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in model):
                 raise InputError(f"private {pattern!r} matches no name of the model: {', '.join(model)}")
-        start = {name: to_numpy(as_real(array, f"the model's {name!r}")) for name, array in model.items()}
+        start = {name: as_real_numpy(array, f"the model's {name!r}") for name, array in model.items()}
         dtypes = {array.dtype for array in start.values()}
         if len(dtypes) > 1:
             raise InputError(f"the model's arrays are {' and '.join(map(str, dtypes))}; convert them all to one type")
-        matched = [name for name in start if any(fnmatchcase(name, pattern) for pattern in patterns)]
-        self._private = {name: start[name].shape for name in matched}
-        self._shared = {name: array.shape for name, array in start.items() if name not in self._private}
-        if not self._private or not self._shared:
+        matched = {n: array for n, array in start.items() if any(fnmatchcase(n, pattern) for pattern in patterns)}
+        others = {name: array for name, array in start.items() if name not in matched}
+        if not matched or not others:
             raise InputError("a model needs at least one shared and one private array; change private=")
-        self.x0, self.y0 = _pack(start, self._shared), _pack(start, self._private)
+        self._shared, self._private = make_structures(others, matched)
+        self.x0, self.y0 = self._shared.start.copy(), self._private.start.copy()
 
     def shared(self, x: Any) -> Model:
         """The shared arrays in x, by name."""
-        return _unpack(x, self._shared, "x")
+        return _unpack(x, self._shared)
 
     def private(self, y: Any) -> Model:
         """The private arrays in y_i, by name."""
-        return _unpack(y, self._private, "y")
+        return _unpack(y, self._private)
 
     def model(self, x: Any, y: Any) -> Model:
         """All arrays, by name."""
@@ -86,16 +87,14 @@ class Layout:
         constants : Constants, optional
             Some methods need them, and so does a certificate.
         """
-        grad_x, grad_y = (partial(_differentiate, self, gradient, shapes) for shapes in (self._shared, self._private))
+        blocks = (self._shared, list(self.shared(self.x0))), (self._private, list(self.private(self.y0)))
+        grad_x, grad_y = (partial(_differentiate, self, gradient, *block) for block in blocks)
         sizes = {"d_x": self.x0.size, "d_y": self.y0.size}
         return Function(partial(_evaluate, self, value), grad_x, grad_y, **sizes, constants=constants)
 
     def metric(self, measure: Callable[[Model], float]) -> Callable[[Array, Array], float]:
         """Build a metric for :class:`Client` from a callable that takes the model as named arrays."""
         return partial(_evaluate, self, measure)
-
-
-Shapes = dict[str, tuple[int, ...]]
 
 
 # Functions of the module, not closures, since those cannot be pickled for other processes.
@@ -105,30 +104,21 @@ def _evaluate(layout: Layout, function: Callable[[Model], float], x: Array, y: A
     return float(function(layout.model(x, y)))
 
 
-def _differentiate(layout: Layout, gradient: Callable[..., Any], shapes: Shapes, x: Array, y: Array) -> Array:
-    return _pack_gradients(gradient(layout.model(x, y), list(shapes)), shapes)
-
-
-def _pack(model: Mapping[str, Any], shapes: Shapes) -> Array:
-    return np.concatenate([model[name].ravel() for name in shapes])
-
-
-def _unpack(vector: Any, shapes: Shapes, what: str) -> Model:
-    array = np.asarray(vector)
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
-    if array.shape != (int(ends[-1]),):
-        raise InputError(f"{what} has shape {array.shape}; this layout needs ({ends[-1]},)")
-    pieces = np.split(array, ends[:-1])
-    return {name: piece.reshape(shape) for (name, shape), piece in zip(shapes.items(), pieces, strict=True)}
-
-
-def _pack_gradients(gradients: Mapping[str, Any], shapes: Shapes) -> Array:
-    """Concatenate the gradients, after checking that each has the shape of its array."""
-    checked = {}
-    for name, shape in shapes.items():
-        if name not in gradients:
+def _differentiate(
+    layout: Layout, gradient: Callable[..., Any], structure: Structure, names: list[str], x: Array, y: Array
+) -> Array:
+    found = gradient(layout.model(x, y), list(names))
+    for name in names:
+        if name not in found:
             raise InputError(f"gradient(model, names) returned nothing for {name!r}")
-        checked[name] = to_numpy(as_real(gradients[name], f"the gradient of {name!r}"))
-        if checked[name].shape != shape:
-            raise InputError(f"the gradient of {name!r} has shape {checked[name].shape}; the array has {shape}")
-    return _pack(checked, shapes)
+    of_block = {name: found[name] for name in names}
+    joined: Array = join_arrays(structure.list_arrays(of_block, "gradient"), structure.start)
+    return joined
+
+
+def _unpack(vector: Any, structure: Structure) -> Model:
+    array = np.asarray(vector)
+    if array.shape != (structure.size,):
+        raise InputError(f"{structure.block} has shape {array.shape}; this layout needs ({structure.size},)")
+    named: Model = structure.unflatten(array)
+    return named

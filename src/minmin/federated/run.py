@@ -14,7 +14,7 @@ from minmin.errors import InputError, UnsupportedError, as_count, near_names
 from minmin.federated.baselines import FedAvg, FederatedReconstruction, LocalMethod, ProxSkip, Scaffold
 from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
-from minmin.federated.engine_factory import open_engine
+from minmin.federated.engine_factory import choose_structure, open_engine
 from minmin.federated.engines import Engine
 from minmin.federated.keywords import OF_RUN
 from minmin.federated.metrics import FederationMetrics
@@ -78,8 +78,9 @@ def run(
     engine : {"local", "processes", "flower"} or Engine
         How messages are carried: by function calls, as bytes to one process per client, or by Flower's simulation; or
         your own engine.
-    x0 : array, optional
-        The starting point of x; zero by default. Each client has its own y0.
+    x0 : array, or nested dicts, lists and tuples of arrays, optional
+        The starting point of x, and what ``r.x`` looks like. By default that of the first client's problem, or zero.
+        Each client has its own y0.
     tol : float
         Stop as ``converged`` when the bound on f - f* is at most tol. It is proved if the clients' constants are known.
     rtol : float
@@ -130,6 +131,7 @@ def run(
         descriptions = session.describe()
         metrics = FederationMetrics(session, descriptions, every)
         federation = Federation(session, descriptions, values=values)
+        federation.structure_x = choose_structure(clients, x0)
         criteria.check(federation)
         built = _build_method(method, federation, descriptions, options)
         start = make_start(federation, x0)
@@ -181,7 +183,7 @@ def _complete_result(federation: Federation, result: Result, *, is_convex: bool)
     """
     try:
         cut = is_convex and (not result.success or not federation.session.has_worked)
-        final = federation.ask(result.x, gradient=cut)
+        final = federation.ask(make_start(federation, result.x)[0], gradient=cut)
         bound = federation.bound(final) if cut else result.bound
         if bound.is_proved and not result.certified:  # no stronger than the bound that the run itself had
             bound = bound._replace(basis="estimate")

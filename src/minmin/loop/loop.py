@@ -359,9 +359,10 @@ class Loop:
         if end.message == self._candidate.reason or evidence in end.message:  # the message has said enough
             evidence = ""
         told = (end.message, last.candidate.note, evidence, self._about_start, self._why)
+        x, y = self._recorder.show_point(record)
         return Result(
-            x=record.x,
-            y=record.y,
+            x=x,
+            y=y,
             fun=record.value,
             bound=record.bound,
             status=end.status,

@@ -160,6 +160,10 @@ class Recorder:
             self._progress.show(record, last=True)
         return record
 
+    def show_point(self, record: Record) -> tuple[Any, Any]:
+        """A copy of a record's point, as the user sees it."""
+        return self._problem.to_user(copy_vector(record.x), copy_vector(record.y))
+
     def _compare_with_bound(self, record: Record) -> None:
         """Raise if a value of f lies below the minimum that a bound from the constants has proved."""
         constants = self._problem.constants if record.bound.basis == "constants" else None
@@ -195,7 +199,8 @@ class Recorder:
         assert self._callback is not None
         with self._clock.pause():
             try:
-                returned = self._callback(record._replace(x=copy_vector(record.x), y=copy_vector(record.y)))
+                x, y = self.show_point(record)
+                returned = self._callback(record._replace(x=x, y=y))
             except Exception as error:
                 raise UserCodeError(f"the callback raised {type(error).__name__}: {error}") from error
         return isinstance(returned, bool | np.bool_) and bool(returned)

@@ -2,6 +2,7 @@
 
 from minmin.core.problem import Evaluation, Slice
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice
+from minmin.problems.autodiff import AutodiffFunction, from_jax, from_torch
 from minmin.problems.composite import Composite
 from minmin.problems.function import Function
 from minmin.problems.linear.designs import Design
@@ -13,6 +14,7 @@ from minmin.problems.sum import Sum
 
 __all__ = [
     "GLM",
+    "AutodiffFunction",
     "Composite",
     "Design",
     "Evaluation",
@@ -26,4 +28,6 @@ __all__ = [
     "Slice",
     "Softmax",
     "Sum",
+    "from_jax",
+    "from_torch",
 ]

@@ -55,6 +55,8 @@ class Composite(Problem):
         self.has_value = problem.has_value
         self.has_y_hessian = problem.has_y_hessian and self.term_y is None
         self.part_sizes, self.part_weights = problem.part_sizes, problem.part_weights
+        self.structure_x, self.structure_y = problem.structure_x, problem.structure_y
+        self.part_structures = problem.part_structures
         self.has_noisy_gradients = problem.has_noisy_gradients
 
     def _with_problem(self, problem: Problem) -> Composite:
@@ -107,6 +109,7 @@ class Composite(Problem):
         twin = self._with_problem(self.problem.swapped())
         twin.d_x, twin.d_y = self.d_y, self.d_x
         twin.term_x, twin.term_y = self.term_y, self.term_x
+        twin.structure_x, twin.structure_y = twin.problem.structure_x, twin.problem.structure_y
         twin.has_y_hessian = twin.problem.has_y_hessian and twin.term_y is None
         twin.part_sizes, twin.part_weights = twin.problem.part_sizes, twin.problem.part_weights
         return twin
@@ -192,6 +195,9 @@ class _CompositeEvaluation(Evaluation):
 
     def known_gradients(self) -> dict[str, Vector]:
         return self.original.known_gradients()
+
+    def locate(self, gradient: str, index: int) -> str:
+        return self.original.locate(gradient, index)
 
     @property
     def rounding(self) -> RoundingScale:

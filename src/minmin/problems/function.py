@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
 
-from minmin.core.arrays import Array, array_eps, as_real, dtype_name, library_name
+from minmin.core.arrays import Array, array_eps, as_real, same_kind, zeros
 from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type, require_size
 from minmin.core.rounding import RoundingScale
+from minmin.core.structure import Structure, choose_prototype, find_leaves, join_arrays, make_structures
 from minmin.core.vectors import copy_vector, norm
 from minmin.errors import InputError, UserCodeError
 
 _ANOTHER_LIBRARY = (
     "x and y are NumPy arrays, as the start is; for functions of another library give a start of that library, such as "
-    "x0=torch.zeros(d_x, dtype=torch.float64), y0=torch.zeros(d_y, dtype=torch.float64)"
+    "x0=torch.zeros(d_x, dtype=torch.float64), y0=torch.zeros(d_y, dtype=torch.float64), or use from_jax or from_torch"
 )
 
 
@@ -33,22 +34,41 @@ class Function(Problem):
         every x that it tries, to notice the edge of f's domain and whether f is convex. It calls it for every y, too,
         once f was infinite or NaN where ∇ᵧf was finite.
     grad_x, grad_y : callable
-        ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y. Like f, they may be infinite or
-        NaN outside of f's domain, but not at the start.
-    d_x, d_y : int
-        Lengths of x and y.
+        ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y, or the structures of x and y.
+        Like f, they may be infinite or NaN outside of f's domain, but not at the start.
+    d_x, d_y : int, optional
+        Lengths of x and y, if both are flat arrays.
+    x0, y0 : nested dicts, lists, tuples and NamedTuples of arrays and numbers, optional
+        Examples of x and y, in place of ``d_x`` and ``d_y``: arrays of any shape and library, float32 or float64. They
+        are the default start. Callables get x and y in this structure, library, dtype and device, and so does the
+        result. A list of numbers is one array.
     constants : Constants, optional
         Methods' guarantees and certificates are based on them; see :class:`minmin.Constants`.
+
+    Examples
+    --------
+    >>> import numpy as np, minmin
+    >>> f = minmin.problems.Function(
+    ...     lambda x, y: np.sum((x["w"] - y) ** 2) + np.sum(y**2),
+    ...     lambda x, y: {"w": 2 * (x["w"] - y)},
+    ...     lambda x, y: 2 * (y - x["w"]) + 2 * y,
+    ...     x0={"w": np.ones((2, 3))},
+    ...     y0=np.ones((2, 3)),
+    ... )
+    >>> minmin.minimize(f).x["w"].shape
+    (2, 3)
     """
 
     def __init__(
         self,
-        value: Callable[[Array, Array], float] | None,
-        grad_x: Callable[[Array, Array], Array],
-        grad_y: Callable[[Array, Array], Array],
+        value: Callable[[Any, Any], float] | None,
+        grad_x: Callable[[Any, Any], Any],
+        grad_y: Callable[[Any, Any], Any],
         *,
-        d_x: int,
-        d_y: int,
+        d_x: int | None = None,
+        d_y: int | None = None,
+        x0: Any = None,
+        y0: Any = None,
         constants: Constants | None = None,
     ):
         for name, function in {"value": value, "grad_x": grad_x, "grad_y": grad_y}.items():
@@ -57,10 +77,36 @@ class Function(Problem):
         self.value = value
         self.grad_x = grad_x
         self.grad_y = grad_y
-        self.d_x = require_size(d_x, "d_x")
-        self.d_y = require_size(d_y, "d_y")
         self.has_value = value is not None
         self._constants = require_constants_type(constants)
+        self._prototype = np.zeros(0)
+        if x0 is None and y0 is None:
+            self.d_x, self.d_y = require_size(d_x, "d_x"), require_size(d_y, "d_y")
+        else:
+            _require_examples_alone(d_x, d_y, x0, y0)
+            self._take_structures(*make_structures(_read_list(x0), _read_list(y0)))
+
+    def _take_structures(self, structure_x: Structure, structure_y: Structure) -> None:
+        self.structure_x, self.structure_y = structure_x, structure_y
+        self.d_x, self.d_y = structure_x.size, structure_y.size
+        self._prototype = choose_prototype(structure_x, structure_y)
+
+    def with_vectors_like(self, x0: Any, y0: Any) -> Function:
+        """The same function for a start of another library: callables get such arrays, methods compute with cheap ones.
+
+        See :func:`minmin.core.structure.choose_prototype`.
+        """
+        given = [as_real(start, "x0") for start in (x0, y0) if start is not None]
+        foreign = given and all(not isinstance(a, np.ndarray) and same_kind(a, given[0]) for a in given)
+        if self.structure_x is not None or not foreign:
+            return self
+        twin = copy(self)
+        twin._take_structures(*make_structures(zeros(self.d_x, given[0]), zeros(self.d_y, given[0])))
+        return twin
+
+    @property
+    def prototype(self) -> Array:
+        return self._prototype
 
     @property
     def constants(self) -> Constants | None:
@@ -94,6 +140,10 @@ class _FunctionEvaluation(Evaluation):
         """In the lowest precision that a callable has returned so far: it may be single precision."""
         return RoundingScale(max(array_eps(self.x), self._coarsest_eps), norm(self.y))
 
+    def locate(self, gradient: str, index: int) -> str:
+        structure = self._problem.structure_x if gradient == "grad_x" else self._problem.structure_y
+        return super().locate(gradient, index) if structure is None else structure.locate(index)
+
     def _compute_value(self) -> float:
         returned = self._call("value")
         try:
@@ -102,14 +152,14 @@ class _FunctionEvaluation(Evaluation):
             raise InputError(f"value(x, y) returned {reprlib.repr(returned)}; it must return one number") from None
 
     def _compute_grad_x(self) -> Array:
-        return self._check(self._call("grad_x"), self.x, "grad_x")
+        return self._read_gradient(self._call("grad_x"), self.x, self._problem.structure_x, "grad_x(x, y)")
 
     def _compute_grad_y(self) -> Array:
-        return self._check(self._call("grad_y"), self.y, "grad_y")
+        return self._read_gradient(self._call("grad_y"), self.y, self._problem.structure_y, "grad_y(x, y)")
 
     def _call(self, name: str) -> Any:
         try:
-            return getattr(self._problem, name)(copy_vector(self.x), copy_vector(self.y))
+            return getattr(self._problem, name)(*self._copy_point())
         except Exception as error:
             numpy_alone = type(self.x) is np.ndarray and "numpy.ndarray" in str(error)
             advice = f"; {_ANOTHER_LIBRARY}" if numpy_alone else ""
@@ -117,31 +167,39 @@ class _FunctionEvaluation(Evaluation):
                 advice = "; outside of f's domain, return inf or NaN"
             raise UserCodeError(f"{name}(x, y) raised {type(error).__name__}: {error}{advice}") from error
 
-    def _check(self, returned: Any, prototype: Array, name: str) -> Array:
-        """A gradient in its block's library and dtype; a copy, since a callable may reuse its arrays."""
-        array = as_real(returned, f"{name}(x, y)", prototype)
-        if array.shape != prototype.shape:
-            raise InputError(
-                f"{name}(x, y) returned shape {tuple(array.shape)}; it must return {tuple(prototype.shape)}"
-            )
-        self._coarsest_eps = max(self._coarsest_eps, array_eps(array))
-        if type(array) is type(prototype) is np.ndarray:
-            gradient = np.array(array, dtype=prototype.dtype)
-        else:
-            xp = array_namespace(prototype)
-            if array_namespace(array) is not xp:
-                raise InputError(self._explain_library(name, array))
-            gradient = xp.asarray(array, dtype=prototype.dtype, device=device(prototype), copy=True)
-        return gradient
+    def _copy_point(self) -> tuple[Any, Any]:
+        """x and y as the user sees them; copies, since a callable may change them."""
+        if self._problem.structure_x is None:
+            return copy_vector(self.x), copy_vector(self.y)
+        return self._problem.to_user(self.x, self.y)
 
-    def _explain_library(self, name: str, returned: Array) -> str:
-        """How to mend a gradient that is of another library than the start."""
-        theirs, ours = library_name(returned), library_name(self.x)
-        x0, y0 = (
-            f"{theirs}.zeros({size}, dtype={theirs}.{dtype_name(returned)})"
-            for size in (self._problem.d_x, self._problem.d_y)
-        )
+    def _read_gradient(self, returned: Any, block: Array, structure: Structure | None, name: str) -> Array:
+        """A gradient as a vector in its block's library and dtype; a copy, since a callable may reuse its arrays."""
+        if structure is not None:
+            arrays = structure.list_arrays(returned, name)
+            self._coarsest_eps = max(self._coarsest_eps, *map(array_eps, arrays))
+            return join_arrays(arrays, block)
+        array = as_real(returned, name, block)
+        if array.shape != block.shape:
+            raise InputError(f"{name} returned shape {tuple(array.shape)}; it must return {tuple(block.shape)}")
+        self._coarsest_eps = max(self._coarsest_eps, array_eps(array))
         return (
-            f"{name}(x, y) returned an array of {theirs}, but x and y are of {ours}, as the start is; "
-            f"return arrays of {ours}, or give a start of {theirs}: x0={x0}, y0={y0}"
+            np.array(array, dtype=block.dtype)
+            if type(array) is type(block) is np.ndarray
+            else join_arrays([array], block)
         )
+
+
+def _require_examples_alone(d_x: Any, d_y: Any, x0: Any, y0: Any) -> None:
+    if x0 is None or y0 is None:
+        missing = "x0" if x0 is None else "y0"
+        raise InputError(f"give {missing}, too: an example of {missing[0]}")
+    if d_x is not None or d_y is not None:
+        raise InputError("leave d_x and d_y out: x0 and y0 say how many variables there are")
+
+
+def _read_list(example: Any) -> Any:
+    """A list of numbers as an array; anything else unchanged."""
+    is_list = isinstance(example, list | tuple) and not hasattr(example, "_fields")
+    is_list = is_list and all(isinstance(leaf, int | float) for leaf in find_leaves(example))
+    return as_real(example, "x0") if is_list else example

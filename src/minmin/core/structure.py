@@ -1,0 +1,334 @@
+"""Structures: nested dicts, lists and tuples of arrays, and their places in one flat vector."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+
+from minmin.core.arrays import (
+    Array,
+    array_eps,
+    as_real,
+    dtype_name,
+    is_on_accelerator,
+    namespace_of,
+    require_finite,
+    reshape,
+    to_like,
+    to_numpy,
+)
+from minmin.errors import InputError, show
+
+Expand = Callable[[Any], tuple[Sequence[Any], Callable[[Sequence[Any]], Any]] | None]
+"""The children of a container of another library, and a function that puts new children into such a container; None if
+the object is no container."""
+
+_HOST_UP_TO = 100_000
+"""Vectors of functions that compute on an accelerator are kept in main memory up to this many variables."""
+
+
+class Leaf(NamedTuple):
+    """One array or number of a structure.
+
+    Attributes
+    ----------
+    place : str
+        Where it is, as one would write it in Python: "['layer'][0]".
+    shape : tuple of int
+    prototype : array
+        An empty array with its library, dtype and device.
+    number : type or None
+        The type of a number, such as float; None for an array.
+    """
+
+    place: str
+    shape: tuple[int, ...]
+    prototype: Array
+    number: type | None
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+class _Container(NamedTuple):
+    """A dict, list or tuple of a structure.
+
+    Attributes
+    ----------
+    keys : tuple or None
+        The keys of a dict; None for a sequence.
+    places : tuple of str
+        How each child is written in Python.
+    children : tuple
+        Leaves and containers.
+    build : callable
+        Makes such a container of a list of children.
+    expand : callable or None
+        For a container of another library.
+    """
+
+    keys: tuple[Any, ...] | None
+    places: tuple[str, ...]
+    children: tuple[Any, ...]
+    build: Callable[[Sequence[Any]], Any]
+    expand: Expand | None
+
+
+class Structure:
+    """How a user sees one block of variables: arrays of any shape in nested dicts, lists, tuples and NamedTuples.
+
+    Methods see one flat vector instead, in the lowest precision of the arrays.
+
+    Parameters
+    ----------
+    example : nested dicts, lists, tuples and NamedTuples of arrays and numbers
+        Also the default start. None counts as an empty container.
+    name : str
+        What the user calls it.
+    expand : callable, optional
+        Tells about containers of another library.
+    prototype : array
+        An array with the library, dtype and device that Python's numbers take if there is no array beside them.
+    """
+
+    def __init__(self, example: Any, name: str, prototype: Array, expand: Expand | None = None):
+        found = [leaf for leaf in find_leaves(example, expand) if _is_array(leaf)]
+        self._root = _describe(example, "", name, expand, found[0] if found else prototype)
+        self.leaves = tuple(_leaves(self._root))
+        self.name = name
+        self.size = sum(leaf.size for leaf in self.leaves)
+        if self.size == 0:
+            raise InputError(f"{name} holds no variables: both blocks need at least one")
+        self._ends = np.cumsum([leaf.size for leaf in self.leaves]).tolist()
+        self.prototype = max((leaf.prototype for leaf in self.leaves), key=array_eps)
+        self.start = self.flatten(example, name, np.zeros(0, dtype_name(self.prototype)))
+
+    def flatten(self, tree: Any, name: str, prototype: Array) -> Array:
+        """One flat vector in the library, dtype and device of ``prototype``; always a copy.
+
+        Parameters
+        ----------
+        tree : structure like the example
+        name : str
+            What the user calls it, for errors.
+        """
+        arrays = self.list_arrays(tree, name)
+        for leaf, array in zip(self.leaves, arrays, strict=True):
+            require_finite(array, name + leaf.place)
+        return join_arrays(arrays, prototype)
+
+    def list_arrays(self, tree: Any, name: str) -> list[Array]:
+        """The arrays in a structure like the example, in order and checked; numbers become arrays, too."""
+        pairs = zip(self.leaves, _follow(self._root, tree, name), strict=True)
+        return [_read(leaf, value, name + leaf.place) for leaf, value in pairs]
+
+    def split(self, vector: Array) -> list[Array]:
+        """The pieces of a vector in their shapes."""
+        starts = [0, *self._ends[:-1]]
+        pieces = zip(self.leaves, starts, self._ends, strict=True)
+        return [reshape(vector[start:end], leaf.shape) for leaf, start, end in pieces]
+
+    def build(self, arrays: Sequence[Any]) -> Any:
+        """A structure like the example, of other arrays."""
+        return _build(self._root, iter(arrays))
+
+    def unflatten(self, vector: Array) -> Any:
+        """A structure of arrays like those of the example, from a vector of any library; always a copy."""
+        return self.build([_show(leaf, piece) for leaf, piece in zip(self.leaves, self.split(vector), strict=True)])
+
+    def locate(self, index: int) -> str:
+        """What the user calls an entry of the vector: "x0['w'][0, 3]"."""
+        number = next(i for i, end in enumerate(self._ends) if index < end)
+        leaf = self.leaves[number]
+        inside = np.unravel_index(index - (self._ends[number] - leaf.size), leaf.shape)
+        entry = f"[{', '.join(str(i) for i in inside)}]" if leaf.shape else ""
+        return f"{self.block}{leaf.place}{entry}"
+
+    @property
+    def block(self) -> str:
+        """The block's name: "x" or "y"."""
+        return self.name.removesuffix("0")
+
+    def describe(self) -> str:
+        """Places, shapes and dtypes: two structures with the same description take the same vectors."""
+        return ", ".join(f"{leaf.place}{leaf.shape}{dtype_name(leaf.prototype)}" for leaf in self.leaves)
+
+
+def make_structures(
+    x0: Any, y0: Any, prototype: Array | None = None, expand: Expand | None = None
+) -> tuple[Structure, Structure]:
+    """The structures of both blocks.
+
+    Python's numbers become like the arrays of their block, or of the other block, or like ``prototype``.
+    """
+    found = [leaf for leaf in find_leaves([x0, y0], expand) if _is_array(leaf)]
+    default = np.zeros(0) if prototype is None else prototype
+    like = found[0] if found else default
+    return Structure(x0, "x0", like, expand), Structure(y0, "y0", like, expand)
+
+
+def choose_prototype(*structures: Structure) -> Array:
+    """An array of the library, dtype and device in which vectors of these structures are kept.
+
+    In main memory, where one operation takes microseconds, unless the arrays are many and on an accelerator.
+    """
+    prototype = max((s.prototype for s in structures), key=array_eps)
+    size = sum(s.size for s in structures)
+    if size > _HOST_UP_TO and is_on_accelerator(prototype):
+        return prototype
+    return np.zeros(0, dtype_name(prototype))
+
+
+def require_same_structure(first: Structure | None, other: Structure | None, name: str) -> None:
+    """Raise if two problems that share x have it in different structures; flat arrays fit any of their length."""
+    if first is None or other is None or first.describe() == other.describe():
+        return
+    raise InputError(
+        f"x has another structure in {name} than in the first one: {other.describe()} instead of {first.describe()}; "
+        "give all of them the same x0, with its keys in the same order"
+    )
+
+
+def join_arrays(arrays: Sequence[Array], prototype: Array) -> Array:
+    """The entries of all arrays as one vector in the library, dtype and device of ``prototype``; always a copy."""
+    if type(prototype) is np.ndarray:
+        return np.concatenate([to_numpy(a).reshape(-1) for a in arrays], dtype=prototype.dtype)
+    return namespace_of(prototype).concat([reshape(to_like(a, prototype), (-1,)) for a in arrays])
+
+
+def _describe(node: Any, place: str, name: str, expand: Expand | None, prototype: Array) -> Leaf | _Container:
+    opened = _open(node, expand)
+    if opened is None:
+        return _make_leaf(node, place, name, prototype)
+    keys, places, children, build, by = opened
+    described = [_describe(c, place + p, name, expand, prototype) for p, c in zip(places, children, strict=True)]
+    return _Container(keys, places, tuple(described), build, by)
+
+
+def _open(node: Any, expand: Expand | None) -> tuple[Any, ...] | None:
+    """The keys, places and children of a container, how to build one like it, and who knows it; None for a leaf."""
+    if node is None:
+        return (), (), (), _build_none, None
+    if isinstance(node, Mapping):
+        kind: Any = partial(defaultdict, node.default_factory) if isinstance(node, defaultdict) else type(node)
+        keys = tuple(node)
+        return keys, tuple(f"[{key!r}]" for key in keys), list(node.values()), partial(_build_dict, kind, keys), None
+    if isinstance(node, tuple) and hasattr(node, "_fields"):
+        return None, tuple(f".{field}" for field in node._fields), node, partial(_build_named, type(node)), None
+    if isinstance(node, list | tuple):
+        return None, tuple(f"[{i}]" for i in range(len(node))), node, type(node), None
+    expanded = None if expand is None or _is_array(node) else expand(node)
+    if expanded is None:
+        return None
+    children, build = expanded
+    return None, tuple(f"[{i}]" for i in range(len(children))), children, build, expand
+
+
+def _build_none(children: Sequence[Any]) -> None:
+    return None
+
+
+def _build_dict(kind: Callable[..., Any], keys: tuple[Any, ...], children: Sequence[Any]) -> Any:
+    return kind(zip(keys, children, strict=True))
+
+
+def _build_named(kind: Callable[..., Any], children: Sequence[Any]) -> Any:
+    return kind(*children)
+
+
+def find_leaves(node: Any, expand: Expand | None = None) -> Iterator[Any]:
+    """What is in nested containers."""
+    opened = _open(node, expand)
+    if opened is None:
+        yield node
+    else:
+        for child in opened[2]:
+            yield from find_leaves(child, expand)
+
+
+def _is_array(value: Any) -> bool:
+    return is_array_api_obj(value) and not isinstance(value, np.generic)  # NumPy's numbers look like arrays
+
+
+def _make_leaf(value: Any, place: str, name: str, prototype: Array) -> Leaf:
+    where = f"{name}{place}"
+    if _is_array(value):
+        if dtype_name(value) not in ("float32", "float64"):
+            raise InputError(f"{where} has dtype {dtype_name(value)}; give float32 or float64")
+        return Leaf(place, tuple(value.shape), to_like(np.zeros(0), value), None)
+    if isinstance(value, np.floating | float):
+        if isinstance(value, np.floating) and dtype_name(value) not in ("float32", "float64"):
+            raise InputError(f"{where} has dtype {dtype_name(value)}; give float32 or float64")
+        own = np.zeros(0, value.dtype) if isinstance(value, np.floating) else to_like(np.zeros(0), prototype)
+        return Leaf(place, (), own, type(value))
+    if isinstance(value, bool | int | np.integer | np.bool_):
+        raise InputError(f"{where} is {show(value)}, not a floating-point number; give {float(value)}")
+    hint = ", such as dict(module.named_parameters())" if hasattr(value, "named_parameters") else ""
+    raise InputError(
+        f"{where} is a {type(value).__name__}; give arrays and numbers in nested dicts, lists, tuples and NamedTuples"
+        f"{hint}"
+    )
+
+
+def _leaves(node: Leaf | _Container) -> Iterator[Leaf]:
+    if isinstance(node, Leaf):
+        yield node
+    else:
+        for child in node.children:
+            yield from _leaves(child)
+
+
+def _build(node: Leaf | _Container, arrays: Iterator[Any]) -> Any:
+    if isinstance(node, Leaf):
+        return next(arrays)
+    return node.build([_build(child, arrays) for child in node.children])
+
+
+def _follow(node: Leaf | _Container, tree: Any, where: str) -> Iterator[Any]:
+    """The leaves of a tree in the order of the structure, which it must have."""
+    if isinstance(node, Leaf):
+        yield tree
+        return
+    opened = _open(tree, node.expand)
+    if opened is None:
+        raise InputError(f"{where} is a {type(tree).__name__}; {_explain_container(node)}")
+    keys, _, children, _, _ = opened
+    if (keys is None) != (node.keys is None) or len(children) != len(node.children):
+        raise InputError(f"{where} is a {type(tree).__name__} of {len(children)}; {_explain_container(node)}")
+    if node.keys is not None:
+        missing = [key for key in node.keys if key not in tree] if tree is not None else []
+        if missing:
+            raise InputError(f"{where} has no {missing[0]!r}; {_explain_container(node)}")
+        children = [tree[key] for key in node.keys]
+    for child, place, subtree in zip(node.children, node.places, children, strict=True):
+        yield from _follow(child, subtree, where + place)
+
+
+def _explain_container(node: _Container) -> str:
+    if node.keys is None:
+        return f"give a sequence of {len(node.children)}, as in the example"
+    return (
+        f"give a dict with the keys {', '.join(map(repr, node.keys))}" if node.keys else "give None, or an empty dict"
+    )
+
+
+def _read(leaf: Leaf, value: Any, name: str) -> Array:
+    array = as_real(np.asarray(value) if isinstance(value, np.generic) else value, name, leaf.prototype)
+    if tuple(array.shape) != leaf.shape:
+        raise InputError(f"{name} has shape {tuple(array.shape)}; it must have {leaf.shape}")
+    return array
+
+
+def _show(leaf: Leaf, piece: Array) -> Any:
+    if leaf.number is not None:
+        return leaf.number(piece)
+    if type(piece) is np.ndarray:
+        return to_like(np.array(piece), leaf.prototype)  # which may share its memory
+    return namespace_of(leaf.prototype).asarray(to_like(piece, leaf.prototype), copy=True)

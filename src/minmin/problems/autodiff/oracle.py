@@ -1,0 +1,96 @@
+"""What automatic differentiation has to compute: f and its derivatives, as functions of flat vectors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from minmin.core.arrays import Array, dtype_name
+from minmin.core.structure import Structure, choose_prototype
+from minmin.errors import InputError
+
+
+class Oracle(ABC):
+    """f(x, y) = fun(prepare(x), y), and its derivatives. Vectors come back in the library that they were given in.
+
+    Parameters
+    ----------
+    fun : callable
+    prepare : callable or None
+    structures : pair of Structure
+        Of x and y.
+
+    Attributes
+    ----------
+    eps : float
+        The precision in which fun computes.
+    prototype : array
+        An array of the library, dtype and device with which fun computes.
+    """
+
+    eps: float
+    prototype: Array
+
+    def __init__(
+        self,
+        fun: Callable[[Any, Any], Any],
+        prepare: Callable[[Any], Any] | None,
+        structures: tuple[Structure, Structure],
+    ):
+        for name, function in {"fun": fun, "prepare": prepare}.items():
+            if not callable(function) and not (name == "prepare" and function is None):
+                raise InputError(f"{name} must be callable, got {function!r}")
+        self.fun = fun
+        self.prepare = prepare
+        self.structures = structures
+        self.dtype = dtype_name(choose_prototype(*structures))
+
+    @property
+    def call(self) -> str:
+        """How fun is called, for errors."""
+        return "fun(x, y)" if self.prepare is None else "fun(prepare(x), y)"
+
+    @abstractmethod
+    def fix(self, x: Array) -> Any:
+        """What depends on x alone."""
+
+    @abstractmethod
+    def value(self, fixed: Any, y: Array) -> float:
+        """f."""
+
+    @abstractmethod
+    def value_and_grad_x(self, fixed: Any, y: Array) -> tuple[float, Array]:
+        """f and ∇ₓf, computed together."""
+
+    @abstractmethod
+    def grad_y(self, fixed: Any, y: Array) -> Array:
+        """∇ᵧf."""
+
+    @abstractmethod
+    def hess_yy(self, fixed: Any, y: Array) -> Array:
+        """H_yy as a matrix."""
+
+    @abstractmethod
+    def differentiate_twice(self, fixed: Any, y: Array) -> HessianProducts:
+        """Products with the Hessian at a point."""
+
+    @abstractmethod
+    def curvature_along(self, fixed: Any, y: Array, dx: Array, dy: Array) -> tuple[float, float]:
+        """The second and third derivative of t ↦ f(x + t·dx, y + t·dy) at zero."""
+
+
+class HessianProducts(ABC):
+    """Products with the Hessian at one point. What they share is computed once."""
+
+    @abstractmethod
+    def in_x(self, dx: Array, dy: Array) -> Array:
+        """H_xx·dx + H_xy·dy."""
+
+    @abstractmethod
+    def in_y(self, dx: Array, dy: Array) -> Array:
+        """H_yx·dx + H_yy·dy."""
+
+    @abstractmethod
+    def diagonal_in_x(self) -> Array:
+        """The diagonal of H_xx, by one product per variable."""
