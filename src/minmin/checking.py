@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import to_like, to_numpy
+from minmin.core.precision import full_float32
 from minmin.core.problem import Evaluation, Problem
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.start import make_start
@@ -81,7 +82,12 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
         )
     x, y = make_start(problem, x0, y0)
     rng = np.random.default_rng(seed)
-    checks = _Checks(problem.without_terms().to_like(first_array(x)), _Point(x, y), rng)
+    with full_float32(problem.computes_like(x)):
+        return Report(tuple(_run_checks(problem, _Point(x, y), rng)))
+
+
+def _run_checks(problem: Problem, start: _Point, rng: np.random.Generator) -> Iterator[Finding]:
+    checks = _Checks(problem.without_terms().to_like(first_array(start.x)), start, rng)
     by_name: dict[str, Callable[[], Iterator[Finding]]] = {
         "determinism": checks.check_determinism,
         "gradients": checks.check_gradients,
@@ -92,14 +98,12 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
         "y-Hessian": checks.check_y_hessian,
         "Hessian products": checks.check_hessian_products,
     }
-    findings: list[Finding] = []
     for name, run in by_name.items():
         try:
-            findings.extend(run())
+            yield from run()
         except MinMinError as error:
-            findings.append(Finding(name, False, str(error)))
-    findings.extend(_check_terms(problem, _Point(x, y), rng))
-    return Report(tuple(findings))
+            yield Finding(name, False, str(error))
+    yield from _check_terms(problem, start, rng)
 
 
 def _check_terms(problem: Problem, point: _Point, rng: np.random.Generator) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ import scipy.linalg
 
 from minmin.core.arrays import all_finite
 from minmin.core.constants import Constants
+from minmin.core.precision import full_float32
 from minmin.core.problem import Problem
 from minmin.core.rounding import rounding_error
 from minmin.core.start import make_start
@@ -108,7 +109,8 @@ def estimate_constants(problem: Problem, x: Any = None, y: Any = None) -> Consta
             "let every client give its problem constants=minmin.estimate_constants(problem)"
         )
     x, y = make_start(problem, x, y)
-    hessian = _measure(problem.to_like(first_array(x)), x, y)
+    with full_float32(problem.computes_like(x)):
+        hessian = _measure(problem.to_like(first_array(x)), x, y)
     L_pairs = [(known.L_x, known.L_y)] if known is not None and L_known else hessian.smoothness()
     mu_pairs = [(known.mu_x, known.mu_y)] if known is not None and mu_known else hessian.convexity()
     L_x, L_y, mu_x, mu_y = choose_cheapest(L_pairs, mu_pairs)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minmin.core.constants import Constants
+from minmin.core.precision import full_float32
 from minmin.core.problem import Problem
 from minmin.core.start import explain_moved_start, is_flat, make_start
 from minmin.core.vectors import first_array
@@ -174,24 +175,25 @@ def minimize(
         raise InputError(f"callback must be callable as callback(record), got {show(callback)}")
     criteria.check(problem)
     x, y = make_start(problem, x0, y0)
-    problem = problem.to_like(first_array(x))
-    built, why = build(method, problem, options, seed)
-    outer = built.outer_block(problem)
-    check_method(built, outer.orient(problem))
-    loop = Loop(
-        problem,
-        built.aim(tol),
-        outer,
-        (x, y),
-        criteria,
-        clock,
-        callback=callback,
-        progress=Progress(built.name) if progress else None,
-        file=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(problem, built, x, y)),
-        why=why,
-        about_start=explain_moved_start(problem, x0, y0),
-    )
-    return loop.run()
+    with full_float32(problem.computes_like(x)):
+        problem = problem.to_like(first_array(x))
+        built, why = build(method, problem, options, seed)
+        outer = built.outer_block(problem)
+        check_method(built, outer.orient(problem))
+        loop = Loop(
+            problem,
+            built.aim(tol),
+            outer,
+            (x, y),
+            criteria,
+            clock,
+            callback=callback,
+            progress=Progress(built.name) if progress else None,
+            file=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(problem, built, x, y)),
+            why=why,
+            about_start=explain_moved_start(problem, x0, y0),
+        )
+        return loop.run()
 
 
 def _add_bounds(problem: Problem, bounds_x: Any, bounds_y: Any) -> Problem:
@@ -216,7 +218,10 @@ def _make_problem(problem: Any, x0: Any, y0: Any, given: dict[str, Any]) -> Prob
         raise InputError(f"problem must be a minmin problem or a function of (x, y) that returns f, got {got}")
     for block, gradient in (("x", "∇ₓf"), ("y", "∇ᵧf")):
         if given[f"grad_{block}"] is None:
-            raise InputError(f"give grad_{block}=, a function of (x, y) that returns {gradient}")
+            raise InputError(
+                f"give grad_{block}=, a function of (x, y) that returns {gradient}; for a function of JAX or PyTorch "
+                "give minmin.problems.from_jax(f, x0, y0) or from_torch(f, x0, y0) instead of f"
+            )
     if x0 is None or y0 is None:
         raise InputError("give both x0 and y0, the start: with functions, they say how many variables x and y have")
     if is_flat(x0) and is_flat(y0):

@@ -45,7 +45,10 @@ CASES = {
     "complex H": (lambda: Quadratic(1j * EYE, ONES, 1), r"H has dtype complex128"),
     "text in H": (lambda: Quadratic([["a"]], ONES, 1), r"H holds <U1"),
     "ragged H": (lambda: Quadratic([[1, 2], [3]], ONES, 1), r"H cannot be read as an array"),
-    "mixed dtypes": (lambda: Quadratic(EYE.astype(np.float32), ONES, 1), r"the same array library and dtype"),
+    "mixed dtypes": (
+        lambda: Quadratic(EYE.astype(np.float32), ONES, 1),
+        r"H is float32 .* b is float64 .*; give both in one dtype",
+    ),
     "half precision": (lambda: Quadratic(EYE.astype(np.float16), ONES, 1), r"H has dtype float16; give float32"),
     "coupling above one": (lambda: Quadratic.random(coupling=2.0), r"coupling = 2.0"),
     "random with no x": (lambda: Quadratic.random(d_x=0), r"d_x = 0"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj, to_device
+from array_api_compat import array_namespace, device, is_array_api_obj, is_jax_array, is_torch_array, to_device
 
 from minmin.errors import InputError
 
@@ -37,6 +38,12 @@ def array_eps(array: Array) -> float:
 def library_name(array: Array) -> str:
     """The name of an array's library, such as "numpy"."""
     return array_namespace(array).__name__.removeprefix("array_api_compat.")
+
+
+def describe_kind(array: Array) -> str:
+    """The dtype, library and device of an array, for messages; NumPy has one device, which is not named."""
+    where = "" if type(array) is np.ndarray else f" on {device(array)}"
+    return f"{dtype_name(array)} of {library_name(array)}{where}"
 
 
 def dtype_name(array: Array) -> str:
@@ -95,9 +102,13 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     """The values as a NumPy array, copied from an accelerator if necessary."""
     if isinstance(array, np.ndarray):
         return array
+    if is_torch_array(array):
+        return np.asarray(array.detach().cpu())  # NumPy takes no tensor that records gradients
+    if is_jax_array(array):
+        return np.asarray(array)  # from any device; JAX calls none of them "cpu"
     try:
         return np.from_dlpack(array)
-    except (BufferError, RuntimeError, TypeError):  # on an accelerator
+    except (BufferError, RuntimeError, TypeError, ValueError):  # on an accelerator
         return np.asarray(to_device(array, "cpu"))
 
 
@@ -118,6 +129,8 @@ def zeros(size: int, prototype: Array) -> Array:
     """A vector of zeros in the library, dtype and device of ``prototype``."""
     if type(prototype) is np.ndarray:
         return np.zeros(size, dtype=prototype.dtype)
+    if dtype_name(prototype) == "float64":
+        _require_jax_float64(prototype, "the problem is in float64")
     return array_namespace(prototype).zeros(size, dtype=prototype.dtype, device=device(prototype))
 
 
@@ -129,8 +142,10 @@ def identity(size: int, prototype: Array) -> Array:
 
 
 def same_kind(first: Array, second: Array) -> bool:
-    """Whether two arrays have the same library and dtype."""
-    return array_namespace(first) is array_namespace(second) and dtype_name(first) == dtype_name(second)
+    """Whether two arrays have the same library, dtype and device."""
+    if array_namespace(first) is not array_namespace(second) or dtype_name(first) != dtype_name(second):
+        return False
+    return bool(device(first) == device(second))
 
 
 def to_like(array: Array, prototype: Array) -> Array:
@@ -140,13 +155,18 @@ def to_like(array: Array, prototype: Array) -> Array:
     xp = array_namespace(prototype)
     if array_namespace(array) is not xp:
         array = to_numpy(array)
+        if is_torch_array(prototype) and (not array.flags.writeable or min(array.strides, default=0) < 0):
+            array = array.copy()  # PyTorch warns of the one and refuses the other
+        if is_jax_array(prototype):  # asarray with a dtype takes four times as long
+            return sys.modules["jax"].device_put(np.array(array, dtype=prototype.dtype), device(prototype))
     return xp.asarray(array, dtype=prototype.dtype, device=device(prototype))
 
 
 def as_real(value: Any, name: str, prototype: Array | None = None) -> Array:
     """Turn a user's array or list into a real floating array, keeping float32 and float64.
 
-    Integers and booleans take the dtype of ``prototype`` (default: float64). Lists also take its library.
+    Integers and booleans take the dtype of ``prototype`` (default: float64). Lists also take its library. PyTorch's
+    tensors are taken without the record of how they were computed, which would grow with every step of a run.
     """
     if type(value) is np.ndarray and value.dtype in _KEPT_DTYPES:
         return value
@@ -161,13 +181,41 @@ def as_real(value: Any, name: str, prototype: Array | None = None) -> Array:
         value = to_like(array, prototype) if has_no_library else array
     if isinstance(value, np.ndarray):
         value = np.asarray(value, dtype=value.dtype.newbyteorder("="))
+    elif is_torch_array(value) and value.requires_grad:
+        value = value.detach()
     xp = array_namespace(value)
     if dtype_name(value) in _EPS:
+        if dtype_name(value) == "float64":
+            _require_jax_float64(value, f"{name} is float64")
         return value
     if xp.isdtype(value.dtype, ("integral", "bool")):
-        default = xp.float64 if prototype is None else getattr(xp, dtype_name(prototype))
-        return xp.astype(value, default)
+        wanted = "float64" if prototype is None else dtype_name(prototype)
+        if wanted == "float64":
+            _require_jax_float64(value, f"{name} holds {value.dtype} values, which become float64")
+        return xp.astype(value, getattr(xp, wanted))
     raise InputError(f"{name} has dtype {value.dtype}; give float32 or float64")
+
+
+def as_real_numpy(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """Turn a user's array or list into a real floating array of NumPy, keeping float32 and float64."""
+    return to_numpy(as_real(to_numpy(value) if is_array_api_obj(value) else value, name))
+
+
+def _require_jax_float64(array: Array, what: str) -> None:
+    """Raise if this is an array of JAX with float64 switched off."""
+    if is_jax_array(array):
+        require_jax_float64(what)
+
+
+def require_jax_float64(what: str) -> None:
+    """Raise if JAX, which must be loaded, has float64 switched off: it would warn, and continue in float32."""
+    config = sys.modules["jax"].config
+    allows_explicit = getattr(getattr(config, "jax_explicit_x64_dtypes", None), "name", "") == "ALLOW"
+    if not (config.jax_enable_x64 or allows_explicit):
+        raise InputError(
+            f'{what}, which JAX has switched off; call jax.config.update("jax_enable_x64", True) before the first '
+            "array is made, or give float32"
+        )
 
 
 def require_finite(array: Array, name: str) -> None:

@@ -91,6 +91,9 @@ class _SwappedEvaluation(Evaluation):
     def known_gradients(self) -> dict[str, Vector]:
         return self._original.known_gradients()
 
+    def locate(self, gradient: str, index: int) -> str:
+        return self._original.locate(gradient, index)
+
     def _compute_value(self) -> float:
         return self._original.value
 

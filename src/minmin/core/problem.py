@@ -18,7 +18,7 @@ from minmin.core.model_gap import Reached, find_gap
 from minmin.core.rounding import RoundingScale
 from minmin.core.structure import Structure
 from minmin.core.term import Term
-from minmin.core.vectors import Parts, Vector, largest_entry, machine_eps, norm, parts_of
+from minmin.core.vectors import Parts, Vector, first_array, largest_entry, machine_eps, norm, parts_of
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, as_count
 
 
@@ -110,6 +110,10 @@ class Evaluation(ABC):
     def known_gradients(self) -> dict[str, Vector]:
         """Both gradients by the user's names, as far as they are known here."""
         return {"grad_x": self.grad_x, "grad_y": self.grad_y}
+
+    def locate(self, gradient: str, index: int) -> str:
+        """Where an entry of a gradient is, in the user's words; ``gradient`` is a name in :meth:`known_gradients`."""
+        return f"index {index}"
 
     @abstractmethod
     def _compute_value(self) -> float: ...
@@ -267,6 +271,10 @@ class Problem(ABC):
         """An array with the library, dtype and device of the problem's data."""
         return np.zeros(0)
 
+    def computes_like(self, x: Vector) -> Array:
+        """An array of the library, dtype and device in which f is computed at x; vectors may be kept elsewhere."""
+        return first_array(x) if self.structure_x is None else self.structure_x.prototype
+
     @abstractmethod
     def fix(self, x: Vector) -> Slice:
         """The slice y ↦ f(x, y)."""
@@ -361,7 +369,7 @@ class Problem(ABC):
 def explain_nonfinite(evaluation: Evaluation) -> str:
     """Which number of an evaluation's gradients is not finite; if none is, f itself is not."""
     found = [
-        f"{name}(x, y) returned {array[index]} at index {index}{place}"
+        f"{name}(x, y) returned {array[index]} at {evaluation.locate(name, int(index))}{place}"
         for name, gradient in evaluation.known_gradients().items()
         for place, array in _name_parts(gradient)
         for index in np.flatnonzero(~np.isfinite(array))[:1]

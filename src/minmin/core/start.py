@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
 
-from minmin.core.arrays import Array, as_real, dtype_name, library_name, require_finite, same_kind, to_like, zeros
+from minmin.core.arrays import Array, as_real, describe_kind, require_finite, same_kind, to_like, zeros
 from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
 from minmin.core.structure import Structure
@@ -49,8 +49,8 @@ def _check_start(problem: Problem, x0: Any, y0: Any) -> tuple[Vector, Vector]:
     for part in parts_of(y):
         if not same_kind(x, part):
             raise InputError(
-                f"x0 is {dtype_name(x)} of {library_name(x)} and y0 is {dtype_name(part)} of {library_name(part)}; "
-                "give both in one dtype and library"
+                f"x0 is {describe_kind(x)} and y0 is {describe_kind(part)}; "
+                "give both in one dtype and library, on one device"
             )
     return x, y
 

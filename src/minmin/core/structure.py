@@ -94,14 +94,13 @@ class Structure:
         What the user calls it.
     expand : callable, optional
         Tells about containers of another library.
-    prototype : array, optional
-        An array with the library, dtype and device that Python's numbers take; by default those of the first array.
+    prototype : array
+        An array with the library, dtype and device that Python's numbers take if there is no array beside them.
     """
 
-    def __init__(self, example: Any, name: str, *, expand: Expand | None = None, prototype: Array | None = None):
+    def __init__(self, example: Any, name: str, prototype: Array, expand: Expand | None = None):
         found = [leaf for leaf in find_leaves(example, expand) if is_array_api_obj(leaf)]
-        default = prototype if prototype is not None else np.zeros(0)
-        self._root = _describe(example, "", name, expand, found[0] if found else default)
+        self._root = _describe(example, "", name, expand, found[0] if found else prototype)
         self.leaves = tuple(_leaves(self._root))
         self.name = name
         self.size = sum(leaf.size for leaf in self.leaves)
@@ -144,17 +143,35 @@ class Structure:
         """A structure of arrays like those of the example, from a vector of any library; always a copy."""
         return self.build([_show(leaf, piece) for leaf, piece in zip(self.leaves, self.split(vector), strict=True)])
 
-    def place(self, index: int) -> str:
+    def locate(self, index: int) -> str:
         """What the user calls an entry of the vector: "x0['w'][0, 3]"."""
         number = next(i for i, end in enumerate(self._ends) if index < end)
         leaf = self.leaves[number]
         inside = np.unravel_index(index - (self._ends[number] - leaf.size), leaf.shape)
         entry = f"[{', '.join(str(i) for i in inside)}]" if leaf.shape else ""
-        return f"{self.name.removesuffix('0')}{leaf.place}{entry}"
+        return f"{self.block}{leaf.place}{entry}"
+
+    @property
+    def block(self) -> str:
+        """The block's name: "x" or "y"."""
+        return self.name.removesuffix("0")
 
     def describe(self) -> str:
         """Places, shapes and dtypes: two structures with the same description take the same vectors."""
         return ", ".join(f"{leaf.place}{leaf.shape}{dtype_name(leaf.prototype)}" for leaf in self.leaves)
+
+
+def make_structures(
+    x0: Any, y0: Any, prototype: Array | None = None, expand: Expand | None = None
+) -> tuple[Structure, Structure]:
+    """The structures of both blocks.
+
+    Python's numbers become like the arrays of their block, or of the other block, or like ``prototype``.
+    """
+    found = [leaf for leaf in find_leaves([x0, y0], expand) if is_array_api_obj(leaf)]
+    default = np.zeros(0) if prototype is None else prototype
+    like = found[0] if found else default
+    return Structure(x0, "x0", like, expand), Structure(y0, "y0", like, expand)
 
 
 def choose_prototype(*structures: Structure) -> Array:
@@ -239,8 +256,10 @@ def _make_leaf(value: Any, place: str, name: str, prototype: Array) -> Leaf:
         return Leaf(place, (), own, type(value))
     if isinstance(value, bool | int | np.integer | np.bool_):
         raise InputError(f"{where} is {show(value)}, not a floating-point number; give {float(value)}")
+    hint = ", such as dict(module.named_parameters())" if hasattr(value, "named_parameters") else ""
     raise InputError(
         f"{where} is a {type(value).__name__}; give arrays and numbers in nested dicts, lists, tuples and NamedTuples"
+        f"{hint}"
     )
 
 
@@ -296,5 +315,6 @@ def _read(leaf: Leaf, value: Any, name: str) -> Array:
 def _show(leaf: Leaf, piece: Array) -> Any:
     if leaf.number is not None:
         return leaf.number(piece)
-    array = to_like(piece, leaf.prototype)
-    return np.array(array) if type(array) is np.ndarray else namespace_of(array).asarray(array, copy=True)
+    if type(piece) is np.ndarray:
+        return to_like(np.array(piece), leaf.prototype)  # which may share its memory
+    return namespace_of(leaf.prototype).asarray(to_like(piece, leaf.prototype), copy=True)

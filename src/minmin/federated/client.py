@@ -12,6 +12,7 @@ import numpy as np
 
 from minmin.core.arrays import Array, all_finite, array_eps, dtype_name, to_like, to_numpy
 from minmin.core.counting import Tally
+from minmin.core.precision import full_float32
 from minmin.core.problem import Evaluation, Problem, YTask
 from minmin.core.start import make_start
 from minmin.core.structure import Structure
@@ -108,16 +109,20 @@ class Client:
         except MessageError:
             return Envelope(protocol.Refusal("", 0, "malformed"))
         try:
-            if isinstance(message, protocol.DescribeRequest):
-                return Envelope(self._describe(message))
-            if isinstance(message, protocol.TaskRequest) and self._is_point(message.x):
-                return self._run_task(message, request)
-            if isinstance(message, protocol.EvaluateRequest) and self._is_point(message.x):
-                return Envelope(self._evaluate(message, request))
-            if isinstance(message, protocol.MeasureRequest) and self._is_point(message.x):
-                return Envelope(self._measure(message))
+            with full_float32(self._problem.computes_like(self.y0)):
+                return self._reply_to(message, request)
         except Exception as error:
             return _refuse(message, f"raised {type(error.__cause__ or error).__name__}")
+
+    def _reply_to(self, message: Message, request: Envelope) -> Envelope:
+        if isinstance(message, protocol.DescribeRequest):
+            return Envelope(self._describe(message))
+        if isinstance(message, protocol.TaskRequest) and self._is_point(message.x):
+            return self._run_task(message, request)
+        if isinstance(message, protocol.EvaluateRequest) and self._is_point(message.x):
+            return Envelope(self._evaluate(message, request))
+        if isinstance(message, protocol.MeasureRequest) and self._is_point(message.x):
+            return Envelope(self._measure(message))
         return _refuse(message, "malformed")
 
     def _describe(self, message: protocol.DescribeRequest) -> protocol.Description:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from array_api_compat import is_array_api_obj
 
 from minmin.core.start import is_flat
@@ -35,7 +36,7 @@ def choose_structure(clients: Sequence[Client] | int, x: Any) -> Structure | Non
     """How the user sees x: as the first client's problem does if it is here, or else as they gave it."""
     own = None if isinstance(clients, int) else next(iter(clients)).structure_x
     if own is None and x is not None and not is_array_api_obj(x) and not is_flat(x):
-        return Structure(x, "x0")
+        return Structure(x, "x0", np.zeros(0))
     return own
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import as_real, to_numpy
+from minmin.core.arrays import as_real_numpy
 from minmin.core.constants import Constants
-from minmin.core.structure import Structure, join_arrays
+from minmin.core.structure import Structure, join_arrays, make_structures
 from minmin.errors import InputError
 from minmin.problems.function import Function
 
@@ -45,7 +45,7 @@ class Layout:
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in model):
                 raise InputError(f"private {pattern!r} matches no name of the model: {', '.join(model)}")
-        start = {name: to_numpy(as_real(array, f"the model's {name!r}")) for name, array in model.items()}
+        start = {name: as_real_numpy(array, f"the model's {name!r}") for name, array in model.items()}
         dtypes = {array.dtype for array in start.values()}
         if len(dtypes) > 1:
             raise InputError(f"the model's arrays are {' and '.join(map(str, dtypes))}; convert them all to one type")
@@ -53,7 +53,7 @@ class Layout:
         others = {name: array for name, array in start.items() if name not in matched}
         if not matched or not others:
             raise InputError("a model needs at least one shared and one private array; change private=")
-        self._shared, self._private = Structure(others, "x"), Structure(matched, "y")
+        self._shared, self._private = make_structures(others, matched)
         self.x0, self.y0 = self._shared.start.copy(), self._private.start.copy()
 
     def shared(self, x: Any) -> Model:
@@ -119,6 +119,6 @@ def _differentiate(
 def _unpack(vector: Any, structure: Structure) -> Model:
     array = np.asarray(vector)
     if array.shape != (structure.size,):
-        raise InputError(f"{structure.name} has shape {array.shape}; this layout needs ({structure.size},)")
+        raise InputError(f"{structure.block} has shape {array.shape}; this layout needs ({structure.size},)")
     named: Model = structure.unflatten(array)
     return named

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dtrtrs
 
-from minmin.core.arrays import Array, namespace_of, reshape, to_like, to_numpy, zeros
-from minmin.core.vectors import Vector, flatten, unflatten
+from minmin.core.arrays import Array, dtype_name, namespace_of, reshape, to_like, to_numpy
+from minmin.core.vectors import Vector, first_array, flatten, unflatten
 
 _LEAST_COSINE = 1e-10
 """A pair is left out if the cosine between step and change is below this: its curvature is only rounding error. The
@@ -26,12 +26,15 @@ _INDEPENDENT = 1e-10
 """Combinations of unit steps that are shorter than the root of this have lost many of their digits. The value does not
 matter: 89 random functions with three tolerances take 9774 calls of ∇ₓ in total with 1e-6, and 9788 with 1e-13."""
 
+_Matrix = np.ndarray[Any, Any]
+
 
 class Pairs(NamedTuple):
     """The newest steps s and changes of gradient r, oldest first, with their inner products.
 
     Vectors are flattened (:func:`minmin.core.vectors.flatten`). States share them, since they never change. A direction
-    takes two passes over the pairs. On an accelerator, each pass transfers one number per pair.
+    takes two passes over the pairs. On an accelerator, each pass transfers one number per pair. The inner products are
+    NumPy's, since their number grows and JAX would compile for every number again.
 
     Attributes
     ----------
@@ -46,14 +49,14 @@ class Pairs(NamedTuple):
 
     steps: tuple[Array, ...]
     changes: tuple[Array, ...]
-    step_change: Array
-    change_change: Array
-    step_step: Array
+    step_change: _Matrix
+    change_change: _Matrix
+    step_step: _Matrix
 
     @classmethod
     def none(cls, prototype: Vector) -> Pairs:
         """No pairs yet, for vectors like ``prototype``."""
-        empty = reshape(zeros(0, flatten(prototype)), (0, 0))
+        empty = np.zeros((0, 0), dtype=dtype_name(first_array(prototype)))
         return cls((), (), empty, empty, empty)
 
 
@@ -68,24 +71,25 @@ def remember(pairs: Pairs, step: Vector, change: Vector, kept: int | None = None
         return pairs
     if not numbers[0] > _LEAST_COSINE * math.sqrt(numbers[1]) * math.sqrt(numbers[2]):
         return pairs
-    if len(pairs.steps) >= (KEPT_PAIRS if kept is None else kept):
-        pairs = Pairs(pairs.steps[1:], pairs.changes[1:], *(gram[1:, 1:] for gram in pairs[2:]))
-    steps, changes = (*pairs.steps, s), (*pairs.changes, r)
+    oldest = 1 if len(pairs.steps) >= (KEPT_PAIRS if kept is None else kept) else 0
+    steps, changes = (*pairs.steps[oldest:], s), (*pairs.changes[oldest:], r)
+    step_change, change_change, step_step = (to_numpy(gram)[oldest:, oldest:] for gram in pairs[2:])
     stacked = _stack(steps)
-    of_changes, of_steps = _products(_stack(changes), r), _products(stacked, s)
+    along_r, of_changes, of_steps = map(
+        to_numpy, (_products(stacked, r), _products(_stack(changes), r), _products(stacked, s))
+    )
     return Pairs(
         steps,
         changes,
-        _border(pairs.step_change, _products(stacked, r), zeros(len(pairs.steps), s)),
-        _border(pairs.change_change, of_changes, of_changes[:-1]),
-        _border(pairs.step_step, of_steps, of_steps[:-1]),
+        _border(step_change, along_r, np.zeros_like(along_r[:-1])),
+        _border(change_change, of_changes, of_changes[:-1]),
+        _border(step_step, of_steps, of_steps[:-1]),
     )
 
 
-def _border(matrix: Array, column: Array, row: Array) -> Array:
+def _border(matrix: _Matrix, column: _Matrix, row: _Matrix) -> _Matrix:
     """Append a row, then a column that is one longer."""
-    xp = namespace_of(matrix)
-    return xp.concat([xp.concat([matrix, row[None, :]], axis=0), column[:, None]], axis=1)
+    return np.concatenate([np.concatenate([matrix, row[None, :]], axis=0), column[:, None]], axis=1)
 
 
 def _stack(rows: tuple[Array, ...]) -> Any:

@@ -196,6 +196,9 @@ class _CompositeEvaluation(Evaluation):
     def known_gradients(self) -> dict[str, Vector]:
         return self.original.known_gradients()
 
+    def locate(self, gradient: str, index: int) -> str:
+        return self.original.locate(gradient, index)
+
     @property
     def rounding(self) -> RoundingScale:
         return self.original.rounding

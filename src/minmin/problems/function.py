@@ -13,7 +13,7 @@ from minmin.core.arrays import Array, array_eps, as_real, same_kind, zeros
 from minmin.core.constants import Constants
 from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type, require_size
 from minmin.core.rounding import RoundingScale
-from minmin.core.structure import Structure, choose_prototype, find_leaves, join_arrays
+from minmin.core.structure import Structure, choose_prototype, find_leaves, join_arrays, make_structures
 from minmin.core.vectors import copy_vector, norm
 from minmin.errors import InputError, UserCodeError
 
@@ -84,7 +84,7 @@ class Function(Problem):
             self.d_x, self.d_y = require_size(d_x, "d_x"), require_size(d_y, "d_y")
         else:
             _require_examples_alone(d_x, d_y, x0, y0)
-            self._take_structures(Structure(_read_list(x0), "x0"), Structure(_read_list(y0), "y0"))
+            self._take_structures(*make_structures(_read_list(x0), _read_list(y0)))
 
     def _take_structures(self, structure_x: Structure, structure_y: Structure) -> None:
         self.structure_x, self.structure_y = structure_x, structure_y
@@ -101,8 +101,7 @@ class Function(Problem):
         if self.structure_x is not None or not foreign:
             return self
         twin = copy(self)
-        in_x, in_y = (Structure(zeros(d, given[0]), name) for d, name in ((self.d_x, "x0"), (self.d_y, "y0")))
-        twin._take_structures(in_x, in_y)
+        twin._take_structures(*make_structures(zeros(self.d_x, given[0]), zeros(self.d_y, given[0])))
         return twin
 
     @property
@@ -140,6 +139,10 @@ class _FunctionEvaluation(Evaluation):
     def rounding(self) -> RoundingScale:
         """In the lowest precision that a callable has returned so far: it may be single precision."""
         return RoundingScale(max(array_eps(self.x), self._coarsest_eps), norm(self.y))
+
+    def locate(self, gradient: str, index: int) -> str:
+        structure = self._problem.structure_x if gradient == "grad_x" else self._problem.structure_y
+        return super().locate(gradient, index) if structure is None else structure.locate(index)
 
     def _compute_value(self) -> float:
         returned = self._call("value")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from minmin.core.arrays import Array, as_real, require_finite, same_kind, to_like, to_numpy
+from minmin.core.arrays import Array, as_real, describe_kind, require_finite, same_kind, to_like, to_numpy
 from minmin.core.constants import Constants
 from minmin.core.problem import require_constants_type, require_size
 from minmin.core.second_order import (
@@ -66,7 +66,10 @@ class Quadratic(SecondOrderProblem):
         if require_size(d_x, "d_x") >= self.b.shape[0]:
             raise InputError(f"d_x = {d_x} leaves no y among {self.b.shape[0]} variables; give a smaller d_x")
         if not same_kind(self.H, self.b):
-            raise InputError("H and b must have the same array library and dtype")
+            raise InputError(
+                f"H is {describe_kind(self.H)} and b is {describe_kind(self.b)}; "
+                "give both in one dtype and library, on one device"
+            )
         require_finite(self.H, "H")
         require_finite(self.b, "b")
         H = to_numpy(self.H)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from minmin.core.arrays import Array, as_real, dtype_name, to_like, to_numpy
+from minmin.core.arrays import Array, as_real_numpy, dtype_name, to_like
 from minmin.errors import InputError, as_number
 
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
@@ -81,7 +81,7 @@ def make_parameter(value: Any, name: str, each: str = "coordinate") -> Parameter
         if math.isnan(number):
             raise InputError(f"{name} is nan; give one number, or one per {each}")
         return Parameter(number)
-    array = np.array(to_numpy(as_real(value, name)), dtype=np.float64)
+    array = np.array(as_real_numpy(value, name), dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"{name} has shape {array.shape}; give one number, or one per {each}")
     if np.isnan(array).any():

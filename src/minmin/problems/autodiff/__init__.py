@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minmin.core.constants import Constants
-from minmin.core.structure import Structure
+from minmin.core.structure import make_structures
 from minmin.errors import UnsupportedError, needs_extra
 from minmin.problems.autodiff.function import AutodiffFunction
 
@@ -59,10 +59,8 @@ def from_jax(
         from minmin.problems.autodiff.jax_oracle import JaxOracle, expand_node
     except ImportError as error:
         raise UnsupportedError(needs_extra("from_jax()", "jax", "jax")) from error
-    numbers = jax.numpy.zeros(0)
-    in_x = Structure(x0, "x0", expand=expand_node, prototype=numbers)
-    in_y = Structure(y0, "y0", expand=expand_node, prototype=numbers)
-    return AutodiffFunction(JaxOracle(fun, prepare, (in_x, in_y)), constants)
+    structures = make_structures(x0, y0, jax.numpy.zeros(0), expand_node)
+    return AutodiffFunction(JaxOracle(fun, prepare, structures), constants)
 
 
 def from_torch(
@@ -111,6 +109,5 @@ def from_torch(
         from minmin.problems.autodiff.torch_oracle import TorchOracle
     except ImportError as error:
         raise UnsupportedError(needs_extra("from_torch()", "torch", "torch")) from error
-    numbers = torch.zeros(0)
-    structures = Structure(x0, "x0", prototype=numbers), Structure(y0, "y0", prototype=numbers)
+    structures = make_structures(x0, y0, torch.zeros(0))
     return AutodiffFunction(TorchOracle(fun, prepare, structures), constants)

@@ -48,6 +48,9 @@ class AutodiffFunction(SecondOrderProblem):
     def prototype(self) -> Array:
         return self._prototype
 
+    def computes_like(self, x: Array) -> Array:
+        return self._oracle.prototype
+
     def fix(self, x: Array) -> AutodiffSlice:
         return AutodiffSlice(x, self, self._oracle)
 
@@ -88,6 +91,9 @@ class AutodiffEvaluation(SecondOrderEvaluation):
     @property
     def slice(self) -> AutodiffSlice:
         return self._slice
+
+    def locate(self, gradient: str, index: int) -> str:
+        return self._oracle.structures[0 if gradient == "grad_x" else 1].locate(index)
 
     def _compute_rounding(self) -> RoundingScale:
         return RoundingScale(max(machine_eps(self.x), self._oracle.eps), norm(self.y))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from array_api_compat import device, is_jax_array
 
-from minmin.core.arrays import Array, dtype_name
+from minmin.core.arrays import Array, dtype_name, require_jax_float64
 from minmin.core.structure import Structure
 from minmin.errors import InputError, UserCodeError
 from minmin.problems.autodiff.oracle import HessianProducts, Oracle
@@ -38,6 +38,10 @@ class JaxOracle(Oracle):
         structures: tuple[Structure, Structure],
     ):
         super().__init__(fun, prepare, structures)
+        leaves = [leaf for structure in structures for leaf in structure.leaves]
+        self._needs_float64 = any(dtype_name(leaf.prototype) == "float64" for leaf in leaves)
+        self._require_float64()
+        self.prototype = jnp.zeros(0, self.dtype)
         self._device = _find_device(structures)
         self._compiled = _Compiled(self)
         self.eps = self._check()
@@ -67,8 +71,14 @@ class JaxOracle(Oracle):
                 raise InputError(f"{self.call} does not depend on {name}; both blocks must change it")
         return float(jnp.finfo(returned.dtype).eps)
 
+    def _require_float64(self) -> None:
+        """JAX's setting may have changed, or is another one in another process."""
+        if self._needs_float64:
+            require_jax_float64("x and y are float64")
+
     def fix(self, x: Array) -> Any:
         """x, prepare(x), and the function that takes a gradient back through prepare."""
+        self._require_float64()
         x = self._place(x)
         return (x, x, None) if self.prepare is None else (x, *self._run(lambda: self._compiled.prepare(x)))
 
@@ -104,7 +114,7 @@ class JaxOracle(Oracle):
             return action()
         except _CONTROL_FLOW as error:
             raise UserCodeError(
-                f"JAX cannot trace {self.call}: {_first_line(error)} Python's if, while and float(), and functions of "
+                f"JAX cannot trace {self.call}: {_first_line(error)}. Python's if, while and float(), and functions of "
                 "NumPy, cannot depend on variables; use jnp.where, jax.lax.cond, jax.lax.while_loop and jax.numpy"
             ) from error
         except Exception as error:
@@ -207,4 +217,4 @@ def _find_used_inputs(jaxpr: Any) -> list[bool]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
+    return str(error).strip().splitlines()[0].removesuffix(".")

@@ -25,9 +25,12 @@ class Oracle(ABC):
     ----------
     eps : float
         The precision in which fun computes.
+    prototype : array
+        An array of the library, dtype and device with which fun computes.
     """
 
     eps: float
+    prototype: Array
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ import scipy.sparse
 from array_api_compat import array_namespace, device, is_numpy_array
 from scipy.linalg import get_blas_funcs
 
-from minmin.core.arrays import Array, as_real, dtype_name, require_finite, to_like, to_numpy
+from minmin.core.arrays import Array, as_real, describe_kind, dtype_name, require_finite, to_like, to_numpy
 from minmin.errors import InputError
 from minmin.problems.linear.pairs import RowPairs
 from minmin.problems.linear.row_pieces import RowPieces
@@ -299,6 +299,9 @@ def make_designs(X: Any, Y: Any) -> tuple[Design, Design]:
     prototypes = [design.prototype for design in designs]
     if array_namespace(prototypes[0]) is not array_namespace(prototypes[1]):
         raise InputError("X and Y must be of the same array library; scipy.sparse counts as NumPy")
+    if device(prototypes[0]) != device(prototypes[1]):
+        kinds = [describe_kind(prototype) for prototype in prototypes]
+        raise InputError(f"X is {kinds[0]} and Y is {kinds[1]}; move both to one device")
     if dtype_name(prototypes[0]) == dtype_name(prototypes[1]):
         return designs
     widest = next(prototype for prototype in prototypes if dtype_name(prototype) == "float64")

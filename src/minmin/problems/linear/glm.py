@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, as_real, require_finite, to_numpy
+from minmin.core.arrays import Array, as_real_numpy, require_finite
 from minmin.core.constants import Constants
 from minmin.errors import InputError, as_count, near_names
 from minmin.problems.linear.losses import LOSSES, Loss
@@ -123,7 +123,7 @@ class Softmax(LinearModel):
 
 def _check_labels(target: Any, classes: int | None) -> Array:
     """The targets as NumPy numbers, checked to be whole and within range."""
-    labels = to_numpy(as_real(target, "target"))
+    labels = as_real_numpy(target, "target")
     require_finite(labels, "target")
     if classes is None and labels.size and labels.max() >= labels.size:
         raise InputError(

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from minmin.core.arrays import Array, as_real, require_finite, same_kind, to_like
+from minmin.core.arrays import Array, as_real, as_real_numpy, require_finite, same_kind, to_like
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
@@ -214,7 +214,7 @@ def check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
 def _normalize_weights(sample_weight: Any, rows: int, prototype: Array) -> Array:
     if sample_weight is None:
         return to_like(np.full(rows, 1.0 / rows), prototype)
-    values = check_column(sample_weight, "sample_weight", rows, np.zeros(0))
+    values = check_column(as_real_numpy(sample_weight, "sample_weight"), "sample_weight", rows, np.zeros(0))
     if (values < 0).any():
         wrong = int(np.flatnonzero(values < 0)[0])
         raise InputError(f"sample_weight[{wrong}] = {values[wrong]:g} is negative; give weights of 0 or above")

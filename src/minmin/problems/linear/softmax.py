@@ -169,10 +169,10 @@ class SoftmaxHessian(MarginHessian):
             if at_once:
                 pairs = xp.reshape(rows[:, :, None] * rows[:, None, :], (rows.shape[0], columns**2))
                 on_diagonal = pairs.T @ self.diagonal[piece, :] + on_diagonal
-        blocks = xp.reshape(products, (columns, classes, columns, classes))
-        for k in range(classes):
-            block = on_diagonal[:, k] if at_once else design.gram(self.diagonal[:, k])
-            blocks[:, k, :, k] = xp.reshape(block, (columns, columns))
+        of_class = [on_diagonal[:, k] if at_once else design.gram(self.diagonal[:, k]) for k in range(classes)]
+        same_class = xp.stack([xp.reshape(block, (columns, columns)) for block in of_class], axis=1)
+        is_same = identity(classes, products)[None, :, None, :] > 0
+        blocks = xp.where(is_same, same_class[..., None], xp.reshape(products, (columns, classes, columns, classes)))
         return xp.reshape(blocks, (columns * classes,) * 2)
 
     def of_rows(self, rows: Matrix, factors: Matrix) -> SoftmaxHessian:
@@ -213,8 +213,7 @@ class PairedHessian(MarginHessian):
         chord = (p[:, k, None] - p) / xp.where(far, p.shape[1] * apart, xp.ones_like(apart))
         near = p[:, k, None] * p
         pairs = self._w * xp.where(far, xp.maximum(near, chord), near)
-        pairs[:, k] = 0.0
-        return pairs
+        return xp.where(xp.arange(p.shape[1], device=device(p)) == k, xp.zeros_like(pairs), pairs)
 
     def times(self, change: Array) -> Array:
         xp = namespace_of(change)
@@ -222,14 +221,13 @@ class PairedHessian(MarginHessian):
 
     def gram(self, design: Design) -> Array:
         xp, classes, columns = namespace_of(self._p), self._p.shape[1], design.shape[1]
-        blocks = xp.zeros((columns, classes, columns, classes), dtype=self._p.dtype, device=device(self._p))
+        of_class = []
         for k in range(classes):
             pairs = self._pairs(k)
-            for other in range(classes):
-                weights = self.diagonal[:, k] if other == k else pairs[:, other]
-                block = design.gram(weights)
-                blocks[:, k, :, other] = block if other == k else -block
-        return xp.reshape(blocks, (columns * classes,) * 2)
+            of_pair = [-design.gram(pairs[:, other]) for other in range(classes) if other != k]
+            of_pair.insert(k, design.gram(self.diagonal[:, k]))
+            of_class.append(xp.stack(of_pair, axis=2))
+        return xp.reshape(xp.stack(of_class, axis=1), (columns * classes,) * 2)
 
 
 class Entries:
@@ -258,7 +256,8 @@ class Entries:
     def of_classes(cls, target: Array, table: Array) -> Entries:
         """The entry of every sample's class."""
         xp = namespace_of(target)
-        return cls(xp.astype(target, xp.int64), table.shape[1])
+        index_dtype = np.int64 if type(target) is np.ndarray else xp.arange(0).dtype  # JAX may have no int64
+        return cls(xp.astype(target, index_dtype), table.shape[1])
 
     def read(self, table: Array) -> Array:
         if type(table) is np.ndarray:
