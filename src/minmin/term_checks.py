@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minmin.core.arrays import Array, array_eps, dtype_name, library_name, same_kind, to_like, to_numpy
+from minmin.core.arrays import Array, array_eps, describe_kind, same_kind, to_like, to_numpy
 from minmin.core.term import Term
 from minmin.core.vectors import norm
 from minmin.errors import UserCodeError
@@ -265,4 +265,4 @@ class _TermChecks:
 def _describe(array: Any) -> str:
     if not hasattr(array, "dtype") or not hasattr(array, "shape"):
         return type(array).__name__
-    return f"shape {tuple(array.shape)}, {dtype_name(array)}, {library_name(array)}"
+    return f"shape {tuple(array.shape)}, {describe_kind(array)}"

@@ -41,6 +41,11 @@ def test_what_few_need_is_loaded_when_asked_for():
     assert not modules & {*OF_EXTRAS, *(f"minmin.{name}" for name in LATER)}
 
 
+def test_a_run_with_numpy_loads_no_other_array_library():
+    run = "minmin.minimize(minmin.problems.Quadratic.random(d_x=2, d_y=2))"
+    assert not loaded_by(f"import minmin; {run}") & {"jax", "torch"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["estimators", "federated"])
 def test_it_is_there_without_an_import_of_its_own(name):

@@ -175,7 +175,7 @@ def test_what_was_measured_is_said():
     assert "t grows by" in details["prox against other points"]
     assert "it must by" in details["prox against other points"]
     (shape,) = failures(WRONG["another shape"][0])
-    assert shape.detail == "shape (1,), float64, numpy, and must be shape (12,), float64, numpy"
+    assert shape.detail == "shape (1,), float64 of numpy, and must be shape (12,), float64 of numpy"
     (raised,) = failures(WRONG["an exception in value"][0])
     assert raised.detail == "value raised ZeroDivisionError: division by zero"
     (changes,) = failures(WRONG["the argument changes"][0])

@@ -99,7 +99,7 @@ class Structure:
     """
 
     def __init__(self, example: Any, name: str, prototype: Array, expand: Expand | None = None):
-        found = [leaf for leaf in find_leaves(example, expand) if is_array_api_obj(leaf)]
+        found = [leaf for leaf in find_leaves(example, expand) if _is_array(leaf)]
         self._root = _describe(example, "", name, expand, found[0] if found else prototype)
         self.leaves = tuple(_leaves(self._root))
         self.name = name
@@ -168,7 +168,7 @@ def make_structures(
 
     Python's numbers become like the arrays of their block, or of the other block, or like ``prototype``.
     """
-    found = [leaf for leaf in find_leaves([x0, y0], expand) if is_array_api_obj(leaf)]
+    found = [leaf for leaf in find_leaves([x0, y0], expand) if _is_array(leaf)]
     default = np.zeros(0) if prototype is None else prototype
     like = found[0] if found else default
     return Structure(x0, "x0", like, expand), Structure(y0, "y0", like, expand)
@@ -214,7 +214,7 @@ def _open(node: Any, expand: Expand | None) -> tuple[Any, ...] | None:
         return None, tuple(f".{field}" for field in node._fields), node, partial(_build_named, type(node)), None
     if isinstance(node, list | tuple):
         return None, tuple(f"[{i}]" for i in range(len(node))), node, type(node), None
-    expanded = None if expand is None or is_array_api_obj(node) else expand(node)
+    expanded = None if expand is None or _is_array(node) else expand(node)
     if expanded is None:
         return None
     children, build = expanded
@@ -243,9 +243,13 @@ def find_leaves(node: Any, expand: Expand | None = None) -> Iterator[Any]:
             yield from find_leaves(child, expand)
 
 
+def _is_array(value: Any) -> bool:
+    return is_array_api_obj(value) and not isinstance(value, np.generic)  # NumPy's numbers look like arrays
+
+
 def _make_leaf(value: Any, place: str, name: str, prototype: Array) -> Leaf:
     where = f"{name}{place}"
-    if is_array_api_obj(value):
+    if _is_array(value):
         if dtype_name(value) not in ("float32", "float64"):
             raise InputError(f"{where} has dtype {dtype_name(value)}; give float32 or float64")
         return Leaf(place, tuple(value.shape), to_like(np.zeros(0), value), None)
@@ -306,7 +310,7 @@ def _explain_container(node: _Container) -> str:
 
 
 def _read(leaf: Leaf, value: Any, name: str) -> Array:
-    array = as_real(value, name, leaf.prototype)
+    array = as_real(np.asarray(value) if isinstance(value, np.generic) else value, name, leaf.prototype)
     if tuple(array.shape) != leaf.shape:
         raise InputError(f"{name} has shape {tuple(array.shape)}; it must have {leaf.shape}")
     return array
