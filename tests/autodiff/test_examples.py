@@ -12,10 +12,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(autouse=True)
-def float32_afterwards():
-    """The examples switch float64 on; other tests take JAX as it is by default."""
+def setting_of_jax():
+    """The examples switch float64 on; other tests need it as it was."""
+    before = jax.config.jax_enable_x64
     yield
-    jax.config.update("jax_enable_x64", False)
+    jax.config.update("jax_enable_x64", before)
 
 
 def run_example(name, folder, monkeypatch, capsys):
