@@ -145,6 +145,18 @@ def test_terms_and_a_sum(problems, library):
     assert summed.fun == pytest.approx(minmin.minimize(MODEL, tol=1e-10).fun, abs=1e-8)
 
 
+def test_problems_that_share_x_must_have_it_in_one_structure():
+    def fun(x, y):
+        return ((x["a"] - 1.0) ** 2).sum() + ((x["b"] + 1.0) ** 2).sum() + (y**2).sum()
+
+    one, other = ({key: torch.zeros(2) for key in keys} for keys in ("ab", "ba"))
+    terms = [minmin.problems.from_torch(fun, x0, torch.ones(2)) for x0 in (one, other)]
+    with pytest.raises(minmin.InputError, match=r"another structure in term 1 .*keys in the same order"):
+        minmin.Sum(terms)
+    with pytest.raises(minmin.InputError, match=r"another structure in client 1 .*keys in the same order"):
+        minmin.federated.run([minmin.federated.Client(term) for term in terms])
+
+
 def test_prepare_runs_once_for_every_x():
     """PyTorch runs the functions each time, so that they can count."""
     ran = Counter()

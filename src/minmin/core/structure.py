@@ -186,6 +186,16 @@ def choose_prototype(*structures: Structure) -> Array:
     return np.zeros(0, dtype_name(prototype))
 
 
+def require_same_structure(first: Structure | None, other: Structure | None, name: str) -> None:
+    """Raise if two problems that share x have it in different structures; flat arrays fit any of their length."""
+    if first is None or other is None or first.describe() == other.describe():
+        return
+    raise InputError(
+        f"x has another structure in {name} than in the first one: {other.describe()} instead of {first.describe()}; "
+        "give all of them the same x0, with its keys in the same order"
+    )
+
+
 def join_arrays(arrays: Sequence[Array], prototype: Array) -> Array:
     """The entries of all arrays as one vector in the library, dtype and device of ``prototype``; always a copy."""
     if type(prototype) is np.ndarray:

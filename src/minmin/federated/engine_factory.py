@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 
 from minmin.core.start import is_flat
-from minmin.core.structure import Structure
+from minmin.core.structure import Structure, require_same_structure
 from minmin.errors import InputError, as_count, near_names, show
 from minmin.federated.client import Client
 from minmin.federated.engines import ENGINES, Engine
@@ -34,7 +34,10 @@ def open_engine(clients: Sequence[Client] | int, engine: str | Engine) -> Iterat
 
 def choose_structure(clients: Sequence[Client] | int, x: Any) -> Structure | None:
     """How the user sees x: as the first client's problem does if it is here, or else as they gave it."""
-    own = None if isinstance(clients, int) else next(iter(clients)).structure_x
+    structures = [] if isinstance(clients, int) else [client.structure_x for client in clients]
+    for i, structure in enumerate(structures):
+        require_same_structure(structures[0], structure, f"client {i}")
+    own = structures[0] if structures else None
     if own is None and x is not None and not is_array_api_obj(x) and not is_flat(x):
         return Structure(x, "x0", np.zeros(0))
     return own

@@ -20,6 +20,7 @@ from minmin.core.second_order import (
     SecondOrderSlice,
     YStepModel,
 )
+from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Parts, Vector
 from minmin.errors import InputError, as_number, show
 from minmin.terms import PartsTerm
@@ -69,6 +70,7 @@ class Sum(Problem):
                 raise InputError(
                     f"term {i} has d_x = {term.d_x}, and term 0 has {self.d_x}; all terms share x, so give them one d_x"
                 )
+            require_same_structure(self.terms[0].structure_x, term.structure_x, f"term {i}")
             if term.term_x is not None:
                 raise InputError(f"term {i} has a term in x, which all terms share: Composite(Sum(...), term_x=...)")
         if any(term.term_y is not None for term in self.terms):

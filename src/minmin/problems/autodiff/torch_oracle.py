@@ -145,9 +145,7 @@ class TorchOracle(Oracle):
         if not isinstance(returned, torch.Tensor):
             raise InputError(f"{self.call} returned a {type(returned).__name__}; it must return a tensor of one number")
         if returned.ndim > 0:
-            raise InputError(
-                f"{self.call} returned shape {tuple(returned.shape)}; it must return one number"
-            )
+            raise InputError(f"{self.call} returned shape {tuple(returned.shape)}; it must return one number")
         if not returned.is_floating_point():
             raise InputError(f"{self.call} returned {returned.dtype}; it must return one real floating-point number")
         return returned
