@@ -1,8 +1,11 @@
+import jax
 import pytest
 
-from autodiff.functions import switch_on_float64
 
-
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def float64():
-    switch_on_float64()
+    """The tests of other folders run without it."""
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)

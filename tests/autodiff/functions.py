@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
@@ -31,10 +30,6 @@ LIBRARIES = {
         torch, lambda a, dtype: torch.tensor(np.asarray(a), dtype=getattr(torch, dtype)), minmin.problems.from_torch
     ),
 }
-
-
-def switch_on_float64():
-    jax.config.update("jax_enable_x64", True)
 
 
 class RandomFunction:

@@ -58,6 +58,11 @@ class Evaluation(ABC):
         return self._value
 
     @property
+    def value_on_the_way(self) -> float | None:
+        """f(x, y) if it was computed on the way to a gradient; otherwise None."""
+        return None
+
+    @property
     def value_without_terms(self) -> float:
         """f(x, y) alone."""
         return self.value

@@ -357,7 +357,14 @@ class ReducedLbfgs(Method):
             state = state._replace(estimate=state.estimate.add(state.estimate_gap(evaluation)))
             if exhausted or state.watch.has_seen_the_gradient_fall(residuals):
                 bound = state.estimate.to_bound(exhausted)
-        candidate = Candidate(state.x, evaluation.y, bound, exhausted, gradient_size=evaluation.gradient_size)
+        candidate = Candidate(
+            state.x,
+            evaluation.y,
+            bound,
+            exhausted,
+            gradient_size=evaluation.gradient_size,
+            value=evaluation.value_on_the_way,
+        )
         if is_watched(problem):
             candidate = candidate._replace(
                 not_convex=state.watch.evidence,

@@ -98,6 +98,10 @@ class AutodiffEvaluation(SecondOrderEvaluation):
     def _compute_rounding(self) -> RoundingScale:
         return RoundingScale(max(machine_eps(self.x), self._oracle.eps), norm(self.y))
 
+    @property
+    def value_on_the_way(self) -> float | None:
+        return self._value
+
     def _compute_value(self) -> float:
         return self._oracle.value(self._slice.fixed, self.y)
 

@@ -48,7 +48,7 @@ class JaxOracle(Oracle):
 
     def __getstate__(self) -> dict[str, Any]:
         """Compiled functions cannot be copied or pickled."""
-        return {name: value for name, value in vars(self).items() if name not in ("_compiled", "_device")}
+        return {name: part for name, part in super().__getstate__().items() if name not in ("_compiled", "_device")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -76,7 +76,7 @@ class JaxOracle(Oracle):
         if self._needs_float64:
             require_jax_float64("x and y are float64")
 
-    def fix(self, x: Array) -> Any:
+    def _fix(self, x: Array) -> Any:
         """x, prepare(x), and the function that takes a gradient back through prepare."""
         self._require_float64()
         x = self._place(x)
@@ -115,7 +115,7 @@ class JaxOracle(Oracle):
         except _CONTROL_FLOW as error:
             raise UserCodeError(
                 f"JAX cannot trace {self.call}: {_first_line(error)}. Python's if, while and float(), and functions of "
-                "NumPy, cannot depend on variables; use jnp.where, jax.lax.cond, jax.lax.while_loop and jax.numpy"
+                "NumPy, cannot depend on variables; use jnp.where, jax.lax.cond, jax.lax.scan and jax.numpy"
             ) from error
         except Exception as error:
             raise UserCodeError(f"{self.call} raised {type(error).__name__}: {error}") from error

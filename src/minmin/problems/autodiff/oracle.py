@@ -10,6 +10,9 @@ from minmin.core.arrays import Array, dtype_name
 from minmin.core.structure import Structure, choose_prototype
 from minmin.errors import InputError
 
+_KEPT_POINTS = 3
+"""Methods work with up to three points at a time: the newest, the one before, and a trial step."""
+
 
 class Oracle(ABC):
     """f(x, y) = fun(prepare(x), y), and its derivatives. Vectors come back in the library that they were given in.
@@ -45,15 +48,28 @@ class Oracle(ABC):
         self.prepare = prepare
         self.structures = structures
         self.dtype = dtype_name(choose_prototype(*structures))
+        self._kept: tuple[tuple[Array, Any], ...] = ()
 
     @property
     def call(self) -> str:
         """How fun is called, for errors."""
         return "fun(x, y)" if self.prepare is None else "fun(prepare(x), y)"
 
-    @abstractmethod
     def fix(self, x: Array) -> Any:
-        """What depends on x alone."""
+        """What depends on x alone. That of the newest points is kept, since the history needs f there, too."""
+        for point, fixed in self._kept:
+            if point is x:
+                return fixed
+        fixed = self._fix(x)
+        self._kept = ((x, fixed), *self._kept[: _KEPT_POINTS - 1])
+        return fixed
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is kept of points, which belongs to one run."""
+        return {**vars(self), "_kept": ()}
+
+    @abstractmethod
+    def _fix(self, x: Array) -> Any: ...
 
     @abstractmethod
     def value(self, fixed: Any, y: Array) -> float:

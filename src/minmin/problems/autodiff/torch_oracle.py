@@ -66,7 +66,7 @@ class TorchOracle(Oracle):
                 raise InputError(f"{self.call} does not depend on {name}; both blocks must change it")
         return float(torch.finfo(graph.value.dtype).eps)
 
-    def fix(self, x: Array) -> _Fixed:
+    def _fix(self, x: Array) -> _Fixed:
         leaves = _make_leaves(self.structures[0], x)
         if self.prepare is None:
             return _Fixed(leaves, None)
