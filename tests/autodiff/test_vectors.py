@@ -26,7 +26,7 @@ def test_vectors_of_an_accelerator_give_the_same_answer(library, method, monkeyp
     host = minmin.minimize(make_problem(library, constants), method=method, tol=1e-6)
     monkeypatch.setattr(structure, "is_on_accelerator", lambda array: True)
     assert type(make_problem(library).prototype) is np.ndarray, "few variables"
-    monkeypatch.setattr(structure, "_HOST_UP_TO", 5)
+    monkeypatch.setattr(structure, "_HOST_UP_TO", {"jax": 5, "others": 5})
     problem = make_problem(library, constants)
     assert type(problem.prototype) is type(problem.structure_x.prototype)
     r = minmin.minimize(problem, method=method, tol=1e-6)

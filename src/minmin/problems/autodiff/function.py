@@ -79,7 +79,7 @@ class AutodiffSlice(SecondOrderSlice):
 
 
 class AutodiffEvaluation(SecondOrderEvaluation):
-    __slots__ = ("_oracle", "_problem", "_products_cache", "_slice")
+    __slots__ = ("_oracle", "_problem", "_products_cache", "_slice", "_unread_value")
 
     def __init__(self, slice_: AutodiffSlice, y: Array, problem: AutodiffFunction):
         super().__init__(slice_.x, y, problem.tally)
@@ -87,6 +87,7 @@ class AutodiffEvaluation(SecondOrderEvaluation):
         self._problem = problem
         self._oracle = slice_.oracle
         self._products_cache: HessianProducts | None = None
+        self._unread_value: Any = None
 
     @property
     def slice(self) -> AutodiffSlice:
@@ -99,7 +100,14 @@ class AutodiffEvaluation(SecondOrderEvaluation):
         return RoundingScale(max(machine_eps(self.x), self._oracle.eps), norm(self.y))
 
     @property
+    def value(self) -> float:
+        return super().value if self.value_on_the_way is None else self.value_on_the_way
+
+    @property
     def value_on_the_way(self) -> float | None:
+        """Read only when it is asked for: reading one number takes JAX as long as a small gradient."""
+        if self._unread_value is not None:
+            self._value, self._unread_value = float(self._unread_value), None
         return self._value
 
     def _compute_value(self) -> float:
@@ -110,7 +118,7 @@ class AutodiffEvaluation(SecondOrderEvaluation):
         value, gradient = self._oracle.value_and_grad_x(self._slice.fixed, self.y)
         if self._value is None:
             self._tally.add("value")
-            self._value = value
+            self._unread_value = value
         return gradient
 
     def _compute_grad_y(self) -> Array:

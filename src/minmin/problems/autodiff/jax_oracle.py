@@ -85,9 +85,9 @@ class JaxOracle(Oracle):
     def value(self, fixed: Any, y: Array) -> float:
         return float(self._run(lambda: self._compiled.value(fixed[1], self._place(y))))
 
-    def value_and_grad_x(self, fixed: Any, y: Array) -> tuple[float, Array]:
+    def value_and_grad_x(self, fixed: Any, y: Array) -> tuple[Any, Array]:
         value, gradient = self._run(lambda: self._compiled.value_and_grad_x(*fixed[1:], self._place(y)))
-        return float(value), _like(gradient, y)
+        return value, _like(gradient, y)
 
     def grad_y(self, fixed: Any, y: Array) -> Array:
         return _like(self._run(lambda: self._compiled.grad_y(fixed[1], self._place(y))), y)

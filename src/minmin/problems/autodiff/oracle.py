@@ -76,8 +76,8 @@ class Oracle(ABC):
         """f."""
 
     @abstractmethod
-    def value_and_grad_x(self, fixed: Any, y: Array) -> tuple[float, Array]:
-        """f and ∇ₓf, computed together."""
+    def value_and_grad_x(self, fixed: Any, y: Array) -> tuple[Any, Array]:
+        """f, as an array of the library, and ∇ₓf, computed together."""
 
     @abstractmethod
     def grad_y(self, fixed: Any, y: Array) -> Array:

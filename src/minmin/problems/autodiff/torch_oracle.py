@@ -79,9 +79,9 @@ class TorchOracle(Oracle):
         with torch.no_grad():
             return float(self._trace(fixed, y).value)
 
-    def value_and_grad_x(self, fixed: _Fixed, y: Array) -> tuple[float, Array]:
+    def value_and_grad_x(self, fixed: _Fixed, y: Array) -> tuple[Any, Array]:
         graph = self._trace(fixed, y, in_x=True)
-        return float(graph.value.detach()), _join(self._differentiate(graph.value, graph.x), graph.x, y)
+        return graph.value.detach(), _join(self._differentiate(graph.value, graph.x), graph.x, y)
 
     def grad_y(self, fixed: _Fixed, y: Array) -> Array:
         graph = self._trace(fixed, y, in_y=True)
