@@ -114,7 +114,7 @@ def estimate_constants(problem: Problem, x: Any = None, y: Any = None) -> Consta
     L_pairs = [(known.L_x, known.L_y)] if known is not None and L_known else hessian.smoothness()
     mu_pairs = [(known.mu_x, known.mu_y)] if known is not None and mu_known else hessian.convexity()
     L_x, L_y, mu_x, mu_y = choose_cheapest(L_pairs, mu_pairs)
-    return Constants(max(L_x, mu_x), max(L_y, mu_y), mu_x, mu_y).estimated_at(x, y)
+    return Constants(max(L_x, mu_x), max(L_y, mu_y), mu_x, mu_y).estimated_at(*problem.to_user(x, y))
 
 
 class _Projection(NamedTuple):
