@@ -179,7 +179,7 @@ def test_prepare_runs_once_for_every_x():
     ran.clear()
     r = minmin.minimize(problem, method="reduced-lbfgs", tol=1e-8)
     assert ran["fun"] == r.calls["grad_x"] + r.calls["grad_y"] + r.calls["monitor"]
-    assert ran["prepare"] <= r.calls["grad_x"] + r.calls["monitor"] + 1
+    assert ran["prepare"] <= r.calls["grad_x"]
     direct = minmin.minimize(minmin.problems.from_torch(loss_of_torch, *STARTS["torch"]()), tol=1e-8)
     assert r.fun == pytest.approx(direct.fun, abs=1e-8)
     newton = minmin.minimize(problem, method="reduced-newton", tol=1e-8)
