@@ -31,18 +31,12 @@ def expand_node(node: Any) -> tuple[list[Any], Callable[[Any], Any]] | None:
 class JaxOracle(Oracle):
     """f and its derivatives by JAX."""
 
-    def __init__(
-        self,
-        fun: Callable[[Any, Any], Any],
-        prepare: Callable[[Any], Any] | None,
-        structures: tuple[Structure, Structure],
-    ):
-        super().__init__(fun, prepare, structures)
-        leaves = [leaf for structure in structures for leaf in structure.leaves]
+    def _set_up(self) -> None:
+        leaves = [leaf for structure in self.structures for leaf in structure.leaves]
         self._needs_float64 = any(dtype_name(leaf.prototype) == "float64" for leaf in leaves)
         self._require_float64()
         self.prototype = jnp.zeros(0, self.dtype)
-        self._device = _find_device(structures)
+        self._device = _find_device(self.structures)
         self._compiled = _Compiled(self)
         self.eps = self._check()
 

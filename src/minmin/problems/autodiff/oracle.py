@@ -49,6 +49,11 @@ class Oracle(ABC):
         self.structures = structures
         self.dtype = dtype_name(choose_prototype(*structures))
         self._kept: tuple[tuple[Array, Any], ...] = ()
+        self._set_up()
+
+    @abstractmethod
+    def _set_up(self) -> None:
+        """Set :attr:`prototype` and :attr:`eps`, and raise if fun cannot be differentiated."""
 
     @property
     def call(self) -> str:

@@ -42,14 +42,8 @@ class _Graph(NamedTuple):
 class TorchOracle(Oracle):
     """f and its derivatives by PyTorch."""
 
-    def __init__(
-        self,
-        fun: Callable[[Any, Any], Any],
-        prepare: Callable[[Any], Any] | None,
-        structures: tuple[Structure, Structure],
-    ):
-        super().__init__(fun, prepare, structures)
-        self.prototype = torch.zeros(0, **_kind_of(structures[0].leaves[0]))
+    def _set_up(self) -> None:
+        self.prototype = torch.zeros(0, **_kind_of(self.structures[0].leaves[0]))
         self.eps = self._check()
 
     def _check(self) -> float:
