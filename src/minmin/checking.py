@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import to_like, to_numpy
+from minmin.core.evaluation import Evaluation
 from minmin.core.precision import full_float32
-from minmin.core.problem import Evaluation, Problem
+from minmin.core.problem import Problem
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.start import make_start
 from minmin.core.vectors import (

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 from minmin.core.arrays import Array, replace_zeros
 from minmin.core.bound import Bound, half_square_over
+from minmin.core.evaluation import Evaluation
 from minmin.core.preconditioner import Preconditioner
-from minmin.core.problem import Evaluation, Problem, Slice
+from minmin.core.problem import Problem, Slice
 from minmin.core.vectors import Vector, norm
 
 Images = tuple[Any, ...]

@@ -12,8 +12,9 @@ import numpy as np
 
 from minmin.core.arrays import Array, all_finite, array_eps, dtype_name, to_like, to_numpy
 from minmin.core.counting import Tally
+from minmin.core.evaluation import Evaluation
 from minmin.core.precision import full_float32
-from minmin.core.problem import Evaluation, Problem, YTask
+from minmin.core.problem import Problem, YTask
 from minmin.core.start import make_start
 from minmin.core.structure import Structure
 from minmin.core.vectors import dot, square

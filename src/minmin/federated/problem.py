@@ -11,7 +11,8 @@ import numpy as np
 from minmin.core.arrays import Array, dtype_name, largest
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED
-from minmin.core.problem import Evaluation, Problem, Slice, YTask
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Problem, Slice, YTask
 from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import Parts, Vector
 from minmin.errors import InputError, UnsupportedError

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
-from minmin.core.problem import Evaluation, Problem, Slice, YTask
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Problem, Slice, YTask
 from minmin.errors import InputError
 from minmin.methods.bam import YHalf
 from minmin.methods.inner.partial_minimum import LowerY

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
+from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached
 from minmin.core.orientation import Outer
-from minmin.core.problem import Evaluation, Problem, Slice, YTask
+from minmin.core.problem import Problem, Slice, YTask
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from minmin.core.counting import UNCOUNTED
-from minmin.core.problem import Evaluation
+from minmin.core.evaluation import Evaluation
 from minmin.core.rounding import RoundingScale
 from minmin.core.term import Term
 from minmin.core.vectors import Vector

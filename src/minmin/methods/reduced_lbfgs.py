@@ -9,8 +9,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import to_like
+from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.orientation import Outer
-from minmin.core.problem import Evaluation, Problem, explain_nonfinite
+from minmin.core.problem import Problem
 from minmin.core.rounding import is_same_point
 from minmin.core.vectors import Vector, dot, norm, parts_of
 from minmin.errors import InputError, NonFiniteError, as_number

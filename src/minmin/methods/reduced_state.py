@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from minmin.core.bound import half_square_over
+from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import find_gap
-from minmin.core.problem import Evaluation
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
 from minmin.methods.bam import BamState

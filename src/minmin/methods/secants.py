@@ -6,7 +6,8 @@ import math
 from typing import NamedTuple, NoReturn
 
 from minmin.core.constants import Constants
-from minmin.core.problem import Evaluation, Problem
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, dot
 from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from minmin.core.problem import Evaluation
+from minmin.core.evaluation import Evaluation
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import norm, square
 from minmin.errors import GRADIENT_MAY_BE_WRONG

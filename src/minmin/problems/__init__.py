@@ -1,6 +1,7 @@
 """Ready-made two-block problems, and base classes for your own: see docs/extending.md."""
 
-from minmin.core.problem import Evaluation, Slice
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Slice
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice
 from minmin.problems.autodiff import AutodiffFunction, from_jax, from_torch
 from minmin.problems.composite import Composite

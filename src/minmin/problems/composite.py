@@ -11,7 +11,8 @@ from minmin.core.arrays import Array
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
-from minmin.core.problem import Evaluation, Problem, Slice
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Problem, Slice
 from minmin.core.rounding import RoundingScale
 from minmin.core.term import Term
 from minmin.core.vectors import Vector

@@ -11,7 +11,8 @@ import numpy as np
 
 from minmin.core.arrays import Array, array_eps, as_real, same_kind, zeros
 from minmin.core.constants import Constants
-from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type, require_size
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Problem, Slice, require_constants_type, require_size
 from minmin.core.rounding import RoundingScale
 from minmin.core.structure import Structure, choose_prototype, find_leaves, join_arrays, make_structures
 from minmin.core.vectors import copy_vector, norm

@@ -11,7 +11,8 @@ from typing import Any, Self
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
-from minmin.core.problem import Evaluation, Problem, Slice, require_constants_type
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Problem, Slice, require_constants_type
 from minmin.core.rounding import RoundingScale
 from minmin.core.second_order import (
     Direction,

@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from minmin.core.arrays import Array
-from minmin.core.problem import Evaluation, Slice
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Slice
 from minmin.core.vectors import Vector, norm
 
 

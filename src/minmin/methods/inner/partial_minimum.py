@@ -8,8 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
+from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached, find_gap
-from minmin.core.problem import Evaluation, Slice, YTask
+from minmin.core.problem import Slice, YTask
 from minmin.core.rounding import is_clearly_negative
 from minmin.core.term import Term
 from minmin.core.vectors import dot, norm, square

@@ -9,7 +9,8 @@ import math
 from functools import cached_property
 
 from minmin.core.arrays import Array
-from minmin.core.problem import Evaluation, Slice
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Slice
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError

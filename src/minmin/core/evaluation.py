@@ -1,0 +1,146 @@
+"""Evaluation: f and its gradients at one point, computed on first use, counted and kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minmin.core.arrays import to_numpy
+from minmin.core.counting import Tally
+from minmin.core.rounding import RoundingScale
+from minmin.core.term import Term
+from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
+from minmin.errors import GRADIENT_MAY_BE_WRONG
+
+
+class Evaluation(ABC):
+    """f at one point (x, y): each quantity is computed on first use, counted then, and kept.
+
+    Subclasses say how to compute; this class counts and caches.
+
+    Parameters
+    ----------
+    x, y : vectors
+    tally : Tally
+        The problem's; everything that is computed is added to it.
+    """
+
+    __slots__ = ("_grad_x", "_grad_x_norm", "_grad_y", "_grad_y_norm", "_rounding", "_tally", "_value", "x", "y")
+    term_x: Term | None = None
+    term_y: Term | None = None
+
+    def __init__(self, x: Vector, y: Vector, tally: Tally):
+        self.x = x
+        self.y = y
+        self._tally = tally
+        self._value: float | None = None
+        self._grad_x: Vector | None = None
+        self._grad_y: Vector | None = None
+        self._grad_x_norm: float | None = None
+        self._grad_y_norm: float | None = None
+        self._rounding: RoundingScale | None = None
+
+    @property
+    def value(self) -> float:
+        """f(x, y)."""
+        if self._value is None:
+            self._tally.add("value")
+            self._value = self._compute_value()
+        return self._value
+
+    @property
+    def value_on_the_way(self) -> float | None:
+        """f(x, y) if it was computed on the way to a gradient; otherwise None."""
+        return None
+
+    @property
+    def value_without_terms(self) -> float:
+        """f(x, y) alone."""
+        return self.value
+
+    @property
+    def grad_x(self) -> Vector:
+        """∇ₓf(x, y)."""
+        if self._grad_x is None:
+            self._tally.add("grad_x")
+            self._grad_x = self._compute_grad_x()
+        return self._grad_x
+
+    @property
+    def grad_y(self) -> Vector:
+        """∇ᵧf(x, y), in the inner product of y's space."""
+        if self._grad_y is None:
+            self._tally.add("grad_y")
+            self._grad_y = self._compute_grad_y()
+        return self._grad_y
+
+    @property
+    def grad_x_norm(self) -> float:
+        """|∇ₓf|."""
+        if self._grad_x_norm is None:
+            self._grad_x_norm = norm(self.grad_x)
+        return self._grad_x_norm
+
+    @property
+    def grad_y_norm(self) -> float:
+        """|∇ᵧf|. A federated server knows only this norm, not ∇ᵧf itself."""
+        if self._grad_y_norm is None:
+            self._grad_y_norm = norm(self.grad_y)
+        return self._grad_y_norm
+
+    @property
+    def gradient_size(self) -> float:
+        """The largest absolute entry of both gradients; with a term, of v - prox(v - gradient), a step of length 1."""
+        if self.term_x is None and self.term_y is None:
+            return largest_entry(self.grad_x, self.grad_y)
+        triples = (self.term_x, self.x, self.grad_x), (self.term_y, self.y, self.grad_y)
+        return largest_entry(*(g if term is None else v - term.prox(v - g, 1.0) for term, v, g in triples))
+
+    @property
+    def rounding(self) -> RoundingScale:
+        """What determines the rounding errors in the gradients. Read it after the gradients."""
+        if self._rounding is None:
+            self._rounding = self._compute_rounding()
+        return self._rounding
+
+    def known_gradients(self) -> dict[str, Vector]:
+        """Both gradients by the user's names, as far as they are known here."""
+        return {"grad_x": self.grad_x, "grad_y": self.grad_y}
+
+    def locate(self, gradient: str, index: int) -> str:
+        """Where an entry of a gradient is, in the user's words; ``gradient`` is a name in :meth:`known_gradients`."""
+        return f"index {index}"
+
+    @abstractmethod
+    def _compute_value(self) -> float: ...
+
+    @abstractmethod
+    def _compute_grad_x(self) -> Vector: ...
+
+    @abstractmethod
+    def _compute_grad_y(self) -> Vector: ...
+
+    def _compute_rounding(self) -> RoundingScale:
+        return RoundingScale(machine_eps(self.x), norm(self.y))
+
+
+def explain_nonfinite(evaluation: Evaluation) -> str:
+    """Which number of an evaluation's gradients is not finite; if none is, f itself is not."""
+    found = [
+        f"{name}(x, y) returned {array[index]} at {evaluation.locate(name, int(index))}{place}"
+        for name, gradient in evaluation.known_gradients().items()
+        for place, array in _name_parts(gradient)
+        for index in np.flatnonzero(~np.isfinite(array))[:1]
+    ]
+    what = " and ".join(found) or "f is NaN or infinite"
+    return f"{what}; f may be infinite or undefined here, or {GRADIENT_MAY_BE_WRONG}"
+
+
+def _name_parts(vector: Vector) -> Iterator[tuple[str, Any]]:
+    """The arrays in a vector, and which term of a Sum each belongs to, in words."""
+    parts = parts_of(vector)
+    for number, part in enumerate(parts):
+        yield f" of term {number}" if len(parts) > 1 else "", to_numpy(part)
