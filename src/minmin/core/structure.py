@@ -1,11 +1,9 @@
-"""Structures: nested dicts, lists and tuples of arrays, and their places in one flat vector."""
+"""Structures: nested arrays of any shape as one flat vector, and back."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +21,8 @@ from minmin.core.arrays import (
     to_like,
     to_numpy,
 )
+from minmin.core.tree import Expand, Tree, find_leaves
 from minmin.errors import InputError, show
-
-Expand = Callable[[Any], tuple[Sequence[Any], Callable[[Sequence[Any]], Any]] | None]
-"""The children of a container of another library, and a function that puts new children into such a container; None if
-the object is no container."""
 
 _HOST_UP_TO = {"jax": 300_000, "others": 30_000}
 """Up to this many variables, vectors of functions that compute on an accelerator are kept in main memory. On an H200 an
@@ -59,30 +54,6 @@ class Leaf(NamedTuple):
         return math.prod(self.shape)
 
 
-class _Container(NamedTuple):
-    """A dict, list or tuple of a structure.
-
-    Attributes
-    ----------
-    keys : tuple or None
-        The keys of a dict; None for a sequence.
-    places : tuple of str
-        How each child is written in Python.
-    children : tuple
-        Leaves and containers.
-    build : callable
-        Makes such a container of a list of children.
-    expand : callable or None
-        For a container of another library.
-    """
-
-    keys: tuple[Any, ...] | None
-    places: tuple[str, ...]
-    children: tuple[Any, ...]
-    build: Callable[[Sequence[Any]], Any]
-    expand: Expand | None
-
-
 class Structure:
     """How a user sees one block of variables: arrays of any shape in nested dicts, lists, tuples and NamedTuples.
 
@@ -94,16 +65,18 @@ class Structure:
         Also the default start. None counts as an empty container.
     name : str
         What the user calls it.
-    expand : callable, optional
-        Tells about containers of another library.
     prototype : array
         An array with the library, dtype and device that Python's numbers take if there is no array beside them.
+    expand : callable, optional
+        Tells about containers of another library.
     """
 
     def __init__(self, example: Any, name: str, prototype: Array, expand: Expand | None = None):
-        found = [leaf for leaf in find_leaves(example, expand) if _is_array(leaf)]
-        self._root = _describe(example, "", name, expand, found[0] if found else prototype)
-        self.leaves = tuple(_leaves(self._root))
+        self._tree = Tree(example, expand)
+        values = list(find_leaves(example, expand))
+        like = next(filter(_is_array, values), prototype)
+        pairs = zip(values, self._tree.places(), strict=True)
+        self.leaves = tuple(_make_leaf(value, place, name, like) for value, place in pairs)
         self.name = name
         self.size = sum(leaf.size for leaf in self.leaves)
         if self.size == 0:
@@ -130,7 +103,7 @@ class Structure:
 
     def list_arrays(self, tree: Any, name: str) -> list[Array]:
         """The arrays in a structure like the example, in order and checked; numbers become arrays, too."""
-        pairs = zip(self.leaves, _follow(self._root, tree, name), strict=True)
+        pairs = zip(self.leaves, self._tree.read(tree, name), strict=True)
         return [_read(leaf, value, name + leaf.place) for leaf, value in pairs]
 
     def split(self, vector: Array) -> list[Array]:
@@ -141,7 +114,7 @@ class Structure:
 
     def build(self, arrays: Sequence[Any]) -> Any:
         """A structure like the example, of other arrays."""
-        return _build(self._root, iter(arrays))
+        return self._tree.build(iter(arrays))
 
     def unflatten(self, vector: Array) -> Any:
         """A structure of arrays like those of the example, from a vector of any library; always a copy."""
@@ -153,7 +126,7 @@ class Structure:
         return self.build(arrays)
 
     def locate(self, index: int) -> str:
-        """What the user calls an entry of the vector: "x0['w'][0, 3]"."""
+        """What the user calls an entry of the vector: "x['w'][0, 3]"."""
         number = next(i for i, end in enumerate(self._ends) if index < end)
         leaf = self.leaves[number]
         inside = np.unravel_index(index - (self._ends[number] - leaf.size), leaf.shape)
@@ -177,9 +150,7 @@ def make_structures(
 
     Python's numbers become like the arrays of their block, or of the other block, or like ``prototype``.
     """
-    found = [leaf for leaf in find_leaves([x0, y0], expand) if _is_array(leaf)]
-    default = np.zeros(0) if prototype is None else prototype
-    like = found[0] if found else default
+    like = next(filter(_is_array, find_leaves([x0, y0], expand)), np.zeros(0) if prototype is None else prototype)
     return Structure(x0, "x0", like, expand), Structure(y0, "y0", like, expand)
 
 
@@ -212,56 +183,6 @@ def join_arrays(arrays: Sequence[Array], prototype: Array) -> Array:
     return namespace_of(prototype).concat([reshape(to_like(a, prototype), (-1,)) for a in arrays])
 
 
-def _describe(node: Any, place: str, name: str, expand: Expand | None, prototype: Array) -> Leaf | _Container:
-    opened = _open(node, expand)
-    if opened is None:
-        return _make_leaf(node, place, name, prototype)
-    keys, places, children, build, by = opened
-    described = [_describe(c, place + p, name, expand, prototype) for p, c in zip(places, children, strict=True)]
-    return _Container(keys, places, tuple(described), build, by)
-
-
-def _open(node: Any, expand: Expand | None) -> tuple[Any, ...] | None:
-    """The keys, places and children of a container, how to build one like it, and who knows it; None for a leaf."""
-    if node is None:
-        return (), (), (), _build_none, None
-    if isinstance(node, Mapping):
-        kind: Any = partial(defaultdict, node.default_factory) if isinstance(node, defaultdict) else type(node)
-        keys = tuple(node)
-        return keys, tuple(f"[{key!r}]" for key in keys), list(node.values()), partial(_build_dict, kind, keys), None
-    if isinstance(node, tuple) and hasattr(node, "_fields"):
-        return None, tuple(f".{field}" for field in node._fields), node, partial(_build_named, type(node)), None
-    if isinstance(node, list | tuple):
-        return None, tuple(f"[{i}]" for i in range(len(node))), node, type(node), None
-    expanded = None if expand is None or _is_array(node) else expand(node)
-    if expanded is None:
-        return None
-    children, build = expanded
-    return None, tuple(f"[{i}]" for i in range(len(children))), children, build, expand
-
-
-def _build_none(children: Sequence[Any]) -> None:
-    return None
-
-
-def _build_dict(kind: Callable[..., Any], keys: tuple[Any, ...], children: Sequence[Any]) -> Any:
-    return kind(zip(keys, children, strict=True))
-
-
-def _build_named(kind: Callable[..., Any], children: Sequence[Any]) -> Any:
-    return kind(*children)
-
-
-def find_leaves(node: Any, expand: Expand | None = None) -> Iterator[Any]:
-    """What is in nested containers."""
-    opened = _open(node, expand)
-    if opened is None:
-        yield node
-    else:
-        for child in opened[2]:
-            yield from find_leaves(child, expand)
-
-
 def _is_array(value: Any) -> bool:
     return is_array_api_obj(value) and not isinstance(value, np.generic)  # NumPy's numbers look like arrays
 
@@ -283,48 +204,6 @@ def _make_leaf(value: Any, place: str, name: str, prototype: Array) -> Leaf:
     raise InputError(
         f"{where} is a {type(value).__name__}; give arrays and numbers in nested dicts, lists, tuples and NamedTuples"
         f"{hint}"
-    )
-
-
-def _leaves(node: Leaf | _Container) -> Iterator[Leaf]:
-    if isinstance(node, Leaf):
-        yield node
-    else:
-        for child in node.children:
-            yield from _leaves(child)
-
-
-def _build(node: Leaf | _Container, arrays: Iterator[Any]) -> Any:
-    if isinstance(node, Leaf):
-        return next(arrays)
-    return node.build([_build(child, arrays) for child in node.children])
-
-
-def _follow(node: Leaf | _Container, tree: Any, where: str) -> Iterator[Any]:
-    """The leaves of a tree in the order of the structure, which it must have."""
-    if isinstance(node, Leaf):
-        yield tree
-        return
-    opened = _open(tree, node.expand)
-    if opened is None:
-        raise InputError(f"{where} is a {type(tree).__name__}; {_explain_container(node)}")
-    keys, _, children, _, _ = opened
-    if (keys is None) != (node.keys is None) or len(children) != len(node.children):
-        raise InputError(f"{where} is a {type(tree).__name__} of {len(children)}; {_explain_container(node)}")
-    if node.keys is not None:
-        missing = [key for key in node.keys if key not in tree] if tree is not None else []
-        if missing:
-            raise InputError(f"{where} has no {missing[0]!r}; {_explain_container(node)}")
-        children = [tree[key] for key in node.keys]
-    for child, place, subtree in zip(node.children, node.places, children, strict=True):
-        yield from _follow(child, subtree, where + place)
-
-
-def _explain_container(node: _Container) -> str:
-    if node.keys is None:
-        return f"give a sequence of {len(node.children)}, as in the example"
-    return (
-        f"give a dict with the keys {', '.join(map(repr, node.keys))}" if node.keys else "give None, or an empty dict"
     )
 
 

@@ -14,7 +14,8 @@ from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_constants_type, require_size
 from minmin.core.rounding import RoundingScale
-from minmin.core.structure import Structure, choose_prototype, find_leaves, join_arrays, make_structures
+from minmin.core.structure import Structure, choose_prototype, join_arrays, make_structures
+from minmin.core.tree import find_leaves
 from minmin.core.vectors import copy_vector, norm
 from minmin.errors import InputError, UserCodeError
 
@@ -97,7 +98,7 @@ class Function(Problem):
 
         See :func:`minmin.core.structure.choose_prototype`.
         """
-        given = [as_real(start, "x0") for start in (x0, y0) if start is not None]
+        given = [as_real(start, name) for start, name in ((x0, "x0"), (y0, "y0")) if start is not None]
         foreign = given and all(not isinstance(a, np.ndarray) and same_kind(a, given[0]) for a in given)
         if self.structure_x is not None or not foreign:
             return self

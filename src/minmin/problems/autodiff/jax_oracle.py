@@ -24,6 +24,8 @@ _CONTROL_FLOW = (
 
 def expand_node(node: Any) -> tuple[list[Any], Callable[[Any], Any]] | None:
     """The children of a container that JAX knows, such as a Flax module; None for a leaf."""
+    if isinstance(node, jax.Array | np.ndarray | np.generic):
+        return None
     children, treedef = jax.tree_util.tree_flatten(node, is_leaf=lambda n: n is not node)
     return None if jax.tree_util.treedef_is_leaf(treedef) else (children, treedef.unflatten)
 

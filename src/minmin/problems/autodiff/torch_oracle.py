@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from minmin.core.arrays import Array, dtype_name, reshape
-from minmin.core.structure import Leaf, Structure, find_leaves, join_arrays
+from minmin.core.structure import Leaf, Structure, join_arrays
+from minmin.core.tree import find_leaves
 from minmin.errors import InputError, UserCodeError
 from minmin.problems.autodiff.oracle import HessianProducts, Oracle
 
@@ -70,8 +71,7 @@ class TorchOracle(Oracle):
             return _Fixed(leaves, self._run("prepare(x)", self.prepare, (self.structures[0].build(leaves),), leaves))
 
     def value(self, fixed: _Fixed, y: Array) -> float:
-        with torch.no_grad():
-            return float(self._trace(fixed, y).value)
+        return float(self._trace(fixed, y).value)
 
     def value_and_grad_x(self, fixed: _Fixed, y: Array) -> tuple[Any, Array]:
         graph = self._trace(fixed, y, in_x=True)
