@@ -135,6 +135,7 @@ class AutodiffEvaluation(SecondOrderEvaluation):
         return self._oracle.hess_yy(self._slice.fixed, self.y)
 
     def hess_yy_product(self, dy: Array) -> Array:
+        self._tally.add("hess_yy_product")
         return self._products.in_y(zeros(self.x.shape[0], self.x), dy)
 
     def hess_yy_diagonal(self) -> Array:
@@ -145,6 +146,7 @@ class AutodiffEvaluation(SecondOrderEvaluation):
         """Ones for a large block, as in :meth:`hess_yy_diagonal`."""
         if self.x.shape[0] > _MOST_DIAGONAL:
             return array_namespace(self.x).ones_like(self.x)
+        self._tally.add("hess_xx_diagonal")
         return self._products.diagonal_in_x()
 
     def x_preconditioner(self) -> Preconditioner:
@@ -170,5 +172,6 @@ class AutodiffEvaluation(SecondOrderEvaluation):
 
     def model_distance(self, direction: Direction, dy: Array) -> float:
         """How fast the curvature along the step changes here, relative to itself."""
+        self._tally.add("third_derivative")
         second, third = self._oracle.curvature_along(self._slice.fixed, self.y, direction.dx, dy)
         return abs(third) / second if second > 0.0 else math.inf
