@@ -152,8 +152,8 @@ class Result:
           counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round.
         - "hess_yy", "hess_xx": y-Hessians, and x-Hessians where the blocks are exchanged. "hess_product": products
           with the whole Hessian.
-        - "hess_yy_product", "hess_xx_diagonal", "third_derivative": for functions of JAX and PyTorch, products with H_yy,
-          diagonals of H_xx, which take a product per variable, and derivatives of f along a step.
+        - "hess_yy_product", "hess_xx_diagonal", "third_derivative": for functions of JAX and PyTorch, products with
+          H_yy, diagonals of H_xx, which take a product per variable, and derivatives of f along a step.
         - "passes", "passes_y": for linear models, products of X or Xᵀ (or X∘X, for a diagonal) with a vector, and of Y
           or Yᵀ, but for those in Hessians. A sample of rows for a preconditioner counts as one, and coefficients that
           are all zero cost none.
