@@ -68,6 +68,7 @@ def test_small_matrices_are_left_whole():
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes are not forked here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, if tests before this one loaded it
 def test_a_forked_process_makes_its_own_threads(many_pieces, monkeypatch):
     monkeypatch.setattr(row_pieces, "_count_threads", lambda: 2)
     products()  # starts threads here
