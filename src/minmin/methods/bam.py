@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
@@ -16,6 +16,7 @@ from minmin.core.vectors import Vector, parts_of, square
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
 from minmin.methods.inner.proximal import ProximalObjective
 from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import BlockParameters, block_parameters, theory_patience
 from minmin.numerics.lbfgs import Pairs
@@ -104,6 +105,8 @@ class Bam(Method):
         The block that is moved once per iteration; the other is the inner block. The number of outer calls grows like
         √κ of the outer block, that of inner calls like the larger √κ of both. So "auto" chooses y if κ_y is clearly
         smaller, κ_x is above 20, and the inner solver needs no Hessian.
+    radius : float or "auto", optional
+        For a convex f without strong convexity; see :class:`minmin.methods.regularizing.Regularizing`.
     """
 
     name: ClassVar[str] = "bam"
@@ -111,13 +114,18 @@ class Bam(Method):
     takes_terms: ClassVar[bool] = True
     inner: str = "lbfgs"
     outer: str = "x"
+    radius: float | str | None = None
 
     def __post_init__(self) -> None:
         require_choice("inner", self.inner, INNER_SOLVERS)
         require_choice("outer", self.outer, ("x", "y", "auto"))
+        check_radius(self.radius)
+
+    def aim(self, tol: float) -> Method:
+        return aim_regularized(self, replace(self, radius=None), self.radius, tol)
 
     def check(self, problem: Problem) -> None:
-        require_constants(self.name, problem)
+        require_constants(self.name, problem, may_be_flat=self.radius is not None)
         INNER_SOLVERS[self.inner].check_term(problem)
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)

@@ -114,8 +114,8 @@ DEFAULT_PATIENCE = 2000
 two halvings of its bound on quadratics with κ up to 5·10⁷, and 45 on a9a; the rest is a margin."""
 
 
-def require_constants(name: str, problem: Problem) -> Constants:
-    """The problem's constants; an error if they are not known, or not all mu > 0 and L finite."""
+def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False) -> Constants:
+    """The problem's constants; an error if they are not known, or not all L finite and mu > 0, unless it may be 0."""
     constants = problem.constants
     if constants is None:
         raise UnsupportedError(
@@ -131,10 +131,10 @@ def require_constants(name: str, problem: Problem) -> Constants:
                 "give constants that hold on the region of the run: "
                 "minmin.estimate_constants(problem, x, y) estimates them"
             )
-        if mu == 0.0:
+        if mu == 0.0 and not may_be_flat:
             raise UnsupportedError(
-                f"method {name!r} needs mu_{block} > 0, and this problem has mu_{block} = 0; "
-                f"add a small penalty on {block}: mu_{block} = tol/|{block}|² moves the minimum by tol/2 at most"
+                f"method {name!r} needs mu_{block} > 0, and this problem has mu_{block} = 0; give radius=, a distance "
+                f"from the start to a minimiser, or radius='auto'; or add a small penalty on {block}"
             )
     return constants
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector
 from minmin.errors import as_count
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
+from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import Metric, metric, theory_patience
 
@@ -56,21 +57,28 @@ class CoordinateMethod(Method):
         the gap falls by a factor e in theory.
     seed : int
         The draws depend only on seed and iteration, and are the same on every platform.
+    radius : float or "auto", optional
+        For a convex f without strong convexity; see :class:`minmin.methods.regularizing.Regularizing`.
     """
 
     state_types: ClassVar[tuple[type, ...]] = (CoordinateState, Pair, SecantPoint)
     rescale: bool = False
     certify_every: int | None = None
     seed: int = 0
+    radius: float | str | None = None
 
     def __post_init__(self) -> None:
         require_flag("rescale", self.rescale)
+        check_radius(self.radius)
         as_count(self.seed, "seed")
         if self.certify_every is not None:
             object.__setattr__(self, "certify_every", as_count(self.certify_every, "certify_every"))
 
     def check(self, problem: Problem) -> None:
-        require_constants(self.name, problem)
+        require_constants(self.name, problem, may_be_flat=self.radius is not None)
+
+    def aim(self, tol: float) -> Method:
+        return aim_regularized(self, replace(self, radius=None), self.radius, tol)
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> CoordinateState:
         return CoordinateState(Pair(x, y), 0.0, 0, Candidate(x, y), None)

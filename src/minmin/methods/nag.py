@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from minmin.core.model_gap import Reached
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, square
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
+from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import metric, theory_patience
 
@@ -41,18 +42,25 @@ class Nag(Method):
     rescale : bool
         Whether to rescale y' = √(μ_y/μ_x)·y, as Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, do: the metric is
         w = μ_y/μ_x with it, and w = 1 without.
+    radius : float or "auto", optional
+        For a convex f without strong convexity; see :class:`minmin.methods.regularizing.Regularizing`.
     """
 
     name: ClassVar[str] = "nag"
     state_types: ClassVar[tuple[type, ...]] = (NagState, SecantPoint)
     takes_terms: ClassVar[bool] = True
     rescale: bool = False
+    radius: float | str | None = None
 
     def __post_init__(self) -> None:
         require_flag("rescale", self.rescale)
+        check_radius(self.radius)
 
     def check(self, problem: Problem) -> None:
-        require_constants(self.name, problem)
+        require_constants(self.name, problem, may_be_flat=self.radius is not None)
+
+    def aim(self, tol: float) -> Method:
+        return aim_regularized(self, replace(self, radius=None), self.radius, tol)
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> NagState:
         return NagState(x, y, Candidate(x, y), None)
