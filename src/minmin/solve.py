@@ -143,6 +143,11 @@ def minimize(
         - ``certify_every=None``: not for "nag"; the number of iterations between two bounds, 0 for none. None is the
           number within which the gap falls by a factor e in theory.
 
+        "bam", "nag", "acdm", "lincoupling":
+
+        - ``radius=None``: for a convex f with mu_x = 0 or mu_y = 0, a distance within which a minimiser lies of the
+          start, in every such block; or "auto", then the bound is an estimate.
+
     Returns
     -------
     Result

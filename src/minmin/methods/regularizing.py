@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from minmin.core.bound import Bound
+from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem
 from minmin.core.regularized import Regularized
@@ -15,11 +15,12 @@ from minmin.errors import InputError, as_number
 from minmin.methods.base import Candidate, Method, require_constants
 
 _FIRST_CONDITION = 100.0
-"""The condition number of a regularised block in the first stage. The value hardly matters: with 10, 100 and 1000 the
-calls on three least-squares problems are within 8 % of each other."""
-_STAGE_FACTOR = 10.0
-"""How much weaker the regularisation is in every stage. With 3, 10 and 100 the calls of three least-squares problems
-are 1.2, 1.0 and 1.1 times those with 10."""
+"""The condition number of a regularised block in the first stage. The value hardly matters: with 10, 100 and 1000, bam
+takes 1103, 1078 and 1077 calls of ∇ₓ on six least-squares problems, in stages of a factor 2."""
+_STAGE_FACTOR = 3.0
+"""How much weaker the regularisation is in every stage. With 1.5, 2, 3, 5 and 10, bam takes 1461, 1078, 1141, 1834 and
+2289 calls of ∇ₓ on six least-squares problems. On four logistic regressions it takes 420 with 2, 317 with 3 and 254
+with 10."""
 _EXPECTED_RADIUS = 1e3
 """What the patience is computed for where the radius is not known yet."""
 _FARTHEST = 2.0**40
@@ -71,7 +72,7 @@ class Regularizing(Method):
     ----------
     method : Method
     radius : float or "auto"
-        R; "auto" doubles it whenever the run has moved more than half of it from the start. The bound is then an
+        R; "auto" doubles it until it is twice the distance that the run has moved from the start. The bound is then an
         estimate.
     tol : float
         The accuracy of the last stage.
@@ -101,10 +102,15 @@ class Regularizing(Method):
         regularized = _regularize(problem, state)
         inner = self.method.step(regularized, state.inner)
         found = inner.candidate
-        state = state._replace(inner=inner, candidate=self._judge(regularized, state, found))
-        if isinstance(self.radius, str) and _distance(problem, state) > 0.5 * state.radius:
-            return self._restart(problem, state._replace(radius=2.0 * _distance(problem, state)))
-        if state.accuracy > self.tol and found.bound.value <= 0.5 * state.accuracy:
+        distance = _measure_distance(problem, state, found)
+        is_outside = isinstance(self.radius, str) and distance > 0.5 * state.radius
+        candidate = self._judge(regularized, state.radius, found)
+        state = state._replace(inner=inner, candidate=candidate._replace(bound=UNKNOWN) if is_outside else candidate)
+        if found.bound.value > 0.5 * state.accuracy:
+            return state
+        if is_outside:  # the minimiser of f_μ is never farther from the start than that of f
+            return self._restart(problem, state._replace(radius=2.0 * max(state.radius, distance)))
+        if state.accuracy > self.tol:
             return self._restart(problem, state._replace(accuracy=max(self.tol, state.accuracy / _STAGE_FACTOR)))
         return state
 
@@ -117,10 +123,9 @@ class Regularizing(Method):
         x, y = state.candidate.x, state.candidate.y
         return state._replace(inner=self.method.init(_regularize(problem, state), x, y))
 
-    def _judge(self, regularized: Regularized, state: RegularizingState, found: Candidate) -> Candidate:
+    def _judge(self, regularized: Regularized, radius: float, found: Candidate) -> Candidate:
         """The method's candidate, with a bound for f itself."""
-        flat = [mu for mu in regularized.mu if mu > 0.0]
-        excess = sum(0.5 * mu * state.radius**2 for mu in flat) - sum(regularized.excess(found.x, found.y))
+        excess = 0.5 * sum(regularized.mu) * radius**2 - sum(regularized.excess(found.x, found.y))
         is_proved = found.bound.basis == "constants" and not isinstance(self.radius, str)
         bound = Bound(max(found.bound.value + excess, 0.0), found.bound.floor, "constants" if is_proved else "estimate")
         return found._replace(bound=bound, measured_before=True, cache=())
@@ -173,8 +178,8 @@ def _regularize(problem: Problem, state: RegularizingState) -> Regularized:
     return Regularized(problem, (state.x_0, state.y_0), mu)
 
 
-def _distance(problem: Problem, state: RegularizingState) -> float:
-    """The larger distance of the candidate from the start, among the blocks without curvature."""
-    constants, candidate = _require_convex(problem), state.candidate
+def _measure_distance(problem: Problem, state: RegularizingState, candidate: Candidate) -> float:
+    """The larger distance of a candidate from the start, among the blocks without curvature."""
+    constants = _require_convex(problem)
     moves = (constants.mu_x, candidate.x - state.x_0), (constants.mu_y, candidate.y - state.y_0)
     return max((norm(move) for mu, move in moves if mu == 0.0), default=0.0)
