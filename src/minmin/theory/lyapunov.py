@@ -16,23 +16,22 @@ import cvxpy as cp
 import numpy as np
 from PEPit.expression import null_expression
 from PEPit.pep import PEP
-from PEPit.point import Point
 from PEPit.tools.expressions_to_matrices import expression_to_matrices
 
 from minmin.core.constants import Constants
 from minmin.theory.function_class import Sample, TwoBlockFunction
-from minmin.theory.models import State, StateBlock, StepModel
+from minmin.theory.models import State, StepModel, new_state
 from minmin.theory.solving import SOLVER, SolverError, find_largest
 
 _PRECISION = 5e-5
 """The width of the interval at which the bisection ends."""
-_LARGEST_WEIGHT = 1e4
+_LARGEST_WEIGHT = 1e3
 """Of any term of V, in units where L = 1 and V >= f - f*, and of any multiplier. Without a bound, the programs near the
-best rate have solutions that run off to infinity, and Clarabel fails on some with 1e5. For κ up to 1000, bounds of 1e3
-to 1e5 give the same rates, up to 1e-4."""
+best rate have solutions that run off to infinity. Bounds of 1e2, 1e3 and 1e4 give the same rates up to 1e-5, and
+Clarabel fails on some programs with 1e5."""
 _MOST_VIOLATION = 1e-7
-"""Of the inequality of a factor that counts as proved; the recheck tells what is really proved. Clarabel's own accuracy
-is 1e-8, and 1e-8 or 1e-6 here give rates that are higher by up to 2e-4 for κ up to 1000."""
+"""Of the inequality of a factor that counts as proved; the recheck tells what is really proved. 1e-6, 1e-7 and 1e-8
+give the same rates up to 2e-5. Clarabel's own accuracy is 1e-8."""
 
 
 class Step(NamedTuple):
@@ -69,7 +68,7 @@ def _take_step(model: StepModel, constants: Constants) -> Step:
     """Take two steps from an unknown state: V before the second one may use the gradients of the first."""
     problem = PEP()
     f = TwoBlockFunction(constants)
-    state, sample = model.step(f, State(StateBlock(Point(), Point()), StateBlock(Point(), Point())))
+    state, sample = model.step(f, new_state(f))
     known_before = _find_known(f)
     state_after, sample_after = model.step(f, state)
     terms = _list_terms(state, sample), _list_terms(state_after, sample_after)

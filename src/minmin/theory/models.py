@@ -45,6 +45,11 @@ class State(NamedTuple):
     y: StateBlock
 
 
+def new_state(f: TwoBlockFunction) -> State:
+    """An unknown state."""
+    return State(StateBlock(f.new_x(), f.new_x()), StateBlock(f.new_y(), f.new_y()))
+
+
 class StepModel(Model):
     """A method whose step is the same at every iteration, so that it has an asymptotic rate."""
 

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from PEPit.point import Point
-
 from minmin.core.constants import Constants
 from minmin.methods.base import require_flag
 from minmin.methods.nag import nag_half, nag_steps
@@ -38,7 +36,7 @@ class NagModel(StepModel):
 
     def run(self, f: TwoBlockFunction, steps: int) -> Measured:
         m = metric(f.constants, self.rescale)
-        x, y = Point(), Point()
+        x, y = f.new_x(), f.new_y()
         first = f.at(x, y).value + 0.5 * m.mu * (x**2 + m.weight_y * y**2)
         state = State(StateBlock(x, x), StateBlock(y, y))
         for _ in range(steps):

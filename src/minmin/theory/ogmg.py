@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from PEPit.point import Point
-
 from minmin.core.constants import Constants
 from minmin.methods.ogmg import ogm_g_points, ogm_g_weights
 from minmin.theory.function_class import TwoBlockFunction
@@ -25,7 +23,7 @@ class OgmGModel(Model):
 
     def run(self, f: TwoBlockFunction, steps: int) -> Measured:
         L = max(f.constants.L_x, f.constants.L_y)
-        xs, ys = ogm_g_points(Point(), L, steps), ogm_g_points(Point(), L, steps)
+        xs, ys = ogm_g_points(f.new_x(), L, steps), ogm_g_points(f.new_y(), L, steps)
         sample = f.at(next(xs), next(ys))
         first = 2.0 * L * sample.value
         for _ in range(steps):

@@ -21,6 +21,9 @@ from minmin.theory.solving import find_largest
 _MODELS: dict[str, type[Model]] = {kind.name: kind for kind in (BamModel, NagModel, OgmGModel)}
 _TOLERANCE = 1e-6
 _SOLVER_ACCURACY = 1e-8
+_LARGEST_KAPPA = 1e5
+"""One to five steps of BAM are accurate to 1e-5 up to here, and to 1e-6 up to 1e4. For κ_x = 10⁶ errors of 2e-6 make
+the worst case of one step exceed the theorem."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,9 @@ def rate(method: str, *, kappa_x: float, kappa_y: float, steps: int = 1, **optio
         "bam": Ψ of the paper's Theorem 2.2, from any state. "nag": f - f* after the steps, over f - f* + mu/2 |z - z*|²
         before. "ogm-g": |∇f|² after the steps, over 2L(f - f*) before.
     kappa_x, kappa_y : float
-        Condition numbers of the blocks, >= 1; "ogm-g" takes ``math.inf``, too.
+        Condition numbers of the blocks, from 1 to 10⁵; "ogm-g" takes ``math.inf``, too.
     steps : int
-        The number N of steps. The time grows like a high power of it: 5 take less than a second, 20 a minute.
+        The number N of steps. Of "bam", 5 take 0.2 s, and 12 take 2 s.
     **options
         Of "bam": ``exact=True`` for exact inner solves, in place of condition (2) at its loosest; ``eta_x_factor`` and
         ``condition_factor`` multiply η_x and the right-hand side of condition (2). Of "nag": ``rescale``.
@@ -69,7 +72,8 @@ def rate(method: str, *, kappa_x: float, kappa_y: float, steps: int = 1, **optio
     Returns
     -------
     Rate
-        ``worst_case``, ``theorem`` and ``holds``.
+        ``worst_case``, ``theorem`` and ``holds``. Up to condition numbers of 10⁴, the worst case is accurate to about
+        1e-6.
 
     Examples
     --------
@@ -104,8 +108,8 @@ def lyapunov_rate(method: str, *, kappa_x: float, kappa_y: float, **options: Any
     Returns
     -------
     Rate
-        ``worst_case`` is the factor per step of the V that was found; it is within 1e-4 of the best one. ``theorem`` is
-        the factor per step of the theorem.
+        ``worst_case`` is the factor per step of the V that was found, within about 1e-4 of the best one. ``theorem`` is
+        the theorem's factor per step.
     """
     model = _build(method, options)
     constants = _read_constants(model, kappa_x, kappa_y)
@@ -132,5 +136,7 @@ def _read_constants(model: Model, kappa_x: object, kappa_y: object) -> Constants
             raise InputError(f"{name} = {show(value)} must be at least 1: L is never below mu")
         if model.needs_strong_convexity and math.isinf(kappa):
             raise InputError(f"{name} must be finite: the theorem of {model.name!r} is about strongly convex functions")
+        if _LARGEST_KAPPA < kappa < math.inf:
+            raise InputError(f"{name} = {show(value)} is above {_LARGEST_KAPPA:g}, where the solver's accuracy ends")
         mus.append(1.0 / kappa)
     return Constants(L_x=1.0, L_y=1.0, mu_x=mus[0], mu_y=mus[1])
