@@ -120,8 +120,9 @@ def _new_slope(mu: float, L: float) -> Any:
 def _point_unit(mu: float, L: float) -> float:
     """The length of a point that the solver counts as 1: between 1/√mu and 1/√L, where f is about 1.
 
-    Units make the solver accurate. With these, one step of BAM is accurate to 3e-7 up to κ = 10⁶. With 1/√L for all
-    points and slopes, it returns .9058 in place of .9068 for κ_x = 100 and κ_y = 10⁵, and says that it is accurate.
+    Units make the solver accurate. With these, one to five steps of BAM are accurate to 1e-6 up to κ = 10⁴. With 1/√L
+    for all points and slopes, one step is .9058 in place of .9068 for κ_x = 100 and κ_y = 10⁵, and the solver calls
+    it accurate.
     """
     return float((mu * L) ** -0.25) if mu > 0.0 else L**-0.5
 
