@@ -59,7 +59,7 @@ __all__ = [
     "terms",
 ]
 
-_LOADED_WHEN_ASKED_FOR = ("estimators", "federated")
+_LOADED_WHEN_ASKED_FOR = ("estimators", "federated", "theory")
 """They need packages that the core does not."""
 
 _RENAMED = {"Blocks": "Parts"}

@@ -5,9 +5,11 @@ import sys
 
 import pytest
 
-LATER = ("cli", "estimators", "experiments", "federated")
+LATER = ("cli", "estimators", "experiments", "federated", "theory")
 OF_EXTRAS = (
+    "PEPit",
     "click",
+    "cvxpy",
     "flwr",
     "jax",
     "jinja2",

@@ -84,7 +84,7 @@ class Bam(Method):
         x_under = αx + (1-α)x̄,  y_under = αy + (1-α)ȳ                      extrapolate
         ȳ ≈ argmin_v A(v) = f(x_under, v) + |v - y_under|²/(2λ)             YHalf.run, by an inner solver
             until |∇A(ȳ)| <= |ȳ - y_under|/λ                                ProximalObjective.meets_condition
-        y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf(x_under, ȳ)                            YHalf.run
+        y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf(x_under, ȳ)                            y_half
         x̄⁺ = x_under - η_x α ∇ₓf(x_under, ȳ)                                x_half
         x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf(x_under, ȳ)                      x_half
 
@@ -201,8 +201,7 @@ class YHalf(YTask):
         point, grad_y = objective.finish(found)
         y_bar = point.v
         new = YState(
-            # y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf, solved for y⁺
-            y=(state.y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha)),
+            y=y_half(p, state.y, y_bar, grad_y),
             y_bar=y_bar,
             offset=y_bar - y_under,
             solver=memory,
@@ -210,6 +209,11 @@ class YHalf(YTask):
             largest_gradient=max(state.largest_gradient, point.evaluation.grad_y_norm),
         )
         return new, point.evaluation
+
+
+def y_half(p: BlockParameters, y: Array, y_bar: Array, grad_y: Array) -> Array:
+    """y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf, solved for y⁺."""
+    return (y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha))
 
 
 def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector, term: Term | None = None) -> XState:

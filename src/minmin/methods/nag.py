@@ -8,11 +8,12 @@ from typing import ClassVar, NamedTuple
 
 from minmin.core.model_gap import Reached
 from minmin.core.problem import Problem
+from minmin.core.term import Term
 from minmin.core.vectors import Vector, square
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
-from minmin.methods.theory import metric, theory_patience
+from minmin.methods.theory import Metric, metric, theory_patience
 
 
 class NagState(NamedTuple):
@@ -69,15 +70,9 @@ class Nag(Method):
         m = metric(require_constants(self.name, problem), self.rescale)
         evaluation = problem.fix(state.x_under).at(state.y_under)
         secant_point = check_constants(problem, evaluation, state.secant_point)
-        steps = 1.0 / m.smoothness, 1.0 / (m.weight_y * m.smoothness)
-        x_bar = state.x_under - steps[0] * evaluation.grad_x
-        y_bar = state.y_under - steps[1] * evaluation.grad_y
-        if problem.term_x is not None:
-            x_bar = problem.term_x.prox(x_bar, steps[0])
-        if problem.term_y is not None:
-            y_bar = problem.term_y.prox(y_bar, steps[1])
-        root = math.sqrt(m.smoothness / m.mu)
-        momentum = (root - 1.0) / (root + 1.0)
+        steps = nag_steps(m)
+        x_bar, x_under = nag_half(m, steps[0], state.x_under, state.candidate.x, evaluation.grad_x, problem.term_x)
+        y_bar, y_under = nag_half(m, steps[1], state.y_under, state.candidate.y, evaluation.grad_y, problem.term_y)
         # The descent lemma carries the bound from z_under to z̄.
         if problem.has_terms:
             reached = Reached(x_bar, m.smoothness), Reached(y_bar, m.weight_y * m.smoothness)
@@ -86,8 +81,8 @@ class Nag(Method):
             in_x, in_y = square(evaluation.grad_x_norm), square(evaluation.grad_y_norm) / m.weight_y
             bound = problem.bound(evaluation).lower((in_x + in_y) / (2.0 * m.smoothness))
         return NagState(
-            x_under=x_bar + momentum * (x_bar - state.candidate.x),
-            y_under=y_bar + momentum * (y_bar - state.candidate.y),
+            x_under=x_under,
+            y_under=y_under,
             candidate=Candidate(
                 x_bar,
                 y_bar,
@@ -101,3 +96,20 @@ class Nag(Method):
     def patience(self, problem: Problem) -> int:
         m = metric(require_constants(self.name, problem), self.rescale)
         return theory_patience(math.sqrt(m.mu / m.smoothness), m.smoothness / m.mu)
+
+
+def nag_steps(m: Metric) -> tuple[float, float]:
+    """The lengths of gradient steps in x and in y."""
+    return 1.0 / m.smoothness, 1.0 / (m.weight_y * m.smoothness)
+
+
+def nag_half(
+    m: Metric, step: float, under: Vector, before: Vector, gradient: Vector, term: Term | None = None
+) -> tuple[Vector, Vector]:
+    """One block of a step: the new z̄ and the new z_under, from z_under, the z̄ before and the gradient at z_under."""
+    bar = under - step * gradient
+    if term is not None:
+        bar = term.prox(bar, step)
+    root = math.sqrt(m.smoothness / m.mu)
+    momentum = (root - 1.0) / (root + 1.0)
+    return bar, bar + momentum * (bar - before)
