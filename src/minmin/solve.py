@@ -148,6 +148,10 @@ def minimize(
         - ``radius=None``: for a convex f with mu_x = 0 or mu_y = 0, a distance within which a minimiser lies of the
           start, in every such block; or "auto", then the bound is an estimate.
 
+        "bam", "nag":
+
+        - ``adaptive=False``: whether to estimate the constants during the run. The bound is then an estimate, too.
+
     Returns
     -------
     Result

@@ -74,7 +74,7 @@ def test_a_callables_newton_is_refused_by_name():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if "adaptive" not in v])  # whose bound is an estimate
 def test_the_certificate_is_never_below_the_true_gap(variant):
     """50 random problems, other ones for every variant; checked at every iteration, not only at the end."""
     method, options = VARIANTS[variant]

@@ -10,7 +10,7 @@ from minmin.core.bound import UNKNOWN, Bound, half_square_over
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.errors import InputError, as_number
 
-Source = Literal["given", "proved", "estimated"]
+Source = Literal["given", "proved", "estimated", "adapted"]
 
 _LEAST_MU_FRACTION = 0.99
 """Rounding never lowers mu below this fraction of it. Otherwise nothing of mu, and so no bound, would be left if κ is
@@ -35,8 +35,9 @@ class Constants:
         Smoothness; ``inf`` if f is not smooth in the block.
     mu_x, mu_y : float
         Strong convexity; 0 if f is not strongly convex in the block.
-    source : {"given", "proved", "estimated"}
-        Where they come from; a bound based on estimated constants is not certified.
+    source : {"given", "proved", "estimated", "adapted"}
+        Where they come from; a bound based on estimated or adapted constants is not certified. Adapted ones change
+        during a run that fits them to what it sees, so it does not check them.
     blocks : tuple of str
         The user's names of the two blocks, for error messages; exchanged with the blocks.
 
@@ -68,8 +69,8 @@ class Constants:
                 )
             if L == 0 or math.isinf(mu):
                 raise InputError(f"L_{block} = {L:g} and mu_{block} = {mu:g}: give 0 <= mu < inf and L > 0")
-        if self.source not in ("given", "proved", "estimated"):
-            raise InputError(f"source must be given, proved or estimated, got {self.source!r}")
+        if self.source not in ("given", "proved", "estimated", "adapted"):
+            raise InputError(f"source must be given, proved, estimated or adapted, got {self.source!r}")
 
     @property
     def kappa_x(self) -> float:
@@ -105,7 +106,7 @@ class Constants:
         """A bound that these constants prove, or that is an estimate, as they are."""
         if not math.isfinite(value):
             return UNKNOWN
-        return Bound(value, floor, "estimate" if self.source == "estimated" else "constants")
+        return Bound(value, floor, "estimate" if self.source in ("estimated", "adapted") else "constants")
 
     def lower_mu(self, eps: float) -> tuple[float, float]:
         """Both mu, lowered by eps·L, by which rounding of the data changes curvature."""

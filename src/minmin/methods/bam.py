@@ -13,6 +13,7 @@ from minmin.core.orientation import Outer
 from minmin.core.problem import Problem, Slice, YTask
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
+from minmin.methods.adaptive import Adaptive, require_adaptive, require_all_gradients
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
 from minmin.methods.inner.proximal import ProximalObjective
 from minmin.methods.inner.solvers import INNER_SOLVERS
@@ -107,6 +108,9 @@ class Bam(Method):
         smaller, κ_x is above 20, and the inner solver needs no Hessian.
     radius : float or "auto", optional
         For a convex f without strong convexity; see :class:`minmin.methods.regularizing.Regularizing`.
+    adaptive : bool
+        Whether to estimate the constants during the run; the problem needs none, and the bound is an estimate. See
+        :class:`minmin.methods.adaptive.Adaptive`.
     """
 
     name: ClassVar[str] = "bam"
@@ -115,17 +119,24 @@ class Bam(Method):
     inner: str = "lbfgs"
     outer: str = "x"
     radius: float | str | None = None
+    adaptive: bool = False
 
     def __post_init__(self) -> None:
         require_choice("inner", self.inner, INNER_SOLVERS)
         require_choice("outer", self.outer, ("x", "y", "auto"))
         check_radius(self.radius)
+        require_adaptive(self.adaptive, self.radius, other="outer='auto'" if self.outer == "auto" else "")
 
     def aim(self, tol: float) -> Method:
+        if self.adaptive:
+            return Adaptive(replace(self, adaptive=False), joint=False)
         return aim_regularized(self, replace(self, radius=None), self.radius, tol)
 
     def check(self, problem: Problem) -> None:
-        require_constants(self.name, problem, may_be_flat=self.radius is not None)
+        if self.adaptive:
+            require_all_gradients(self.name, problem)
+        else:
+            require_constants(self.name, problem, may_be_flat=self.radius is not None)
         INNER_SOLVERS[self.inner].check_term(problem)
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)

@@ -117,11 +117,12 @@ two halvings of its bound on quadratics with κ up to 5·10⁷, and 45 on a9a; t
 def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False) -> Constants:
     """The problem's constants; an error if they are not known, or not all L finite and mu > 0, unless it may be 0."""
     constants = problem.constants
+    hint = "; or give adaptive=True, which estimates them during the run" if name in ("bam", "nag") else ""
     if constants is None:
         raise UnsupportedError(
             f"method {name!r} needs the problem's constants; give constants=minmin.Constants(L_x=..., L_y=..., "
             "mu_x=..., mu_y=...): help(minmin.Constants) says how to find them; or estimate them: "
-            "constants=minmin.estimate_constants(problem)"
+            f"constants=minmin.estimate_constants(problem){hint}"
         )
     smoothness, convexity = (constants.L_x, constants.L_y), (constants.mu_x, constants.mu_y)
     for block, L, mu in zip(constants.blocks, smoothness, convexity, strict=True):
@@ -129,7 +130,7 @@ def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False)
             raise UnsupportedError(
                 f"method {name!r} needs a finite L_{block}, and this problem has none; "
                 "give constants that hold on the region of the run: "
-                "minmin.estimate_constants(problem, x, y) estimates them"
+                f"minmin.estimate_constants(problem, x, y) estimates them{hint}"
             )
         if mu == 0.0 and not may_be_flat:
             raise UnsupportedError(

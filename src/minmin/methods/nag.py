@@ -10,6 +10,7 @@ from minmin.core.model_gap import Reached
 from minmin.core.problem import Problem
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, square
+from minmin.methods.adaptive import Adaptive, require_adaptive, require_all_gradients
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
@@ -45,6 +46,9 @@ class Nag(Method):
         w = μ_y/μ_x with it, and w = 1 without.
     radius : float or "auto", optional
         For a convex f without strong convexity; see :class:`minmin.methods.regularizing.Regularizing`.
+    adaptive : bool
+        Whether to estimate the constants during the run; the problem needs none, and the bound is an estimate. See
+        :class:`minmin.methods.adaptive.Adaptive`.
     """
 
     name: ClassVar[str] = "nag"
@@ -52,15 +56,22 @@ class Nag(Method):
     takes_terms: ClassVar[bool] = True
     rescale: bool = False
     radius: float | str | None = None
+    adaptive: bool = False
 
     def __post_init__(self) -> None:
         require_flag("rescale", self.rescale)
         check_radius(self.radius)
+        require_adaptive(self.adaptive, self.radius, other="rescale=True" if self.rescale else "")
 
     def check(self, problem: Problem) -> None:
-        require_constants(self.name, problem, may_be_flat=self.radius is not None)
+        if self.adaptive:
+            require_all_gradients(self.name, problem)
+        else:
+            require_constants(self.name, problem, may_be_flat=self.radius is not None)
 
     def aim(self, tol: float) -> Method:
+        if self.adaptive:
+            return Adaptive(replace(self, adaptive=False), joint=True)
         return aim_regularized(self, replace(self, radius=None), self.radius, tol)
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> NagState:

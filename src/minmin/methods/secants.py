@@ -63,7 +63,7 @@ def check_secant(constants: Constants, old: SecantPoint, new: SecantPoint) -> No
     the differences d of two points that
     μ_x|dx|² + μ_y|dy|² <= <d∇f, d> <= L_x|dx|² + L_y|dy|².
     """
-    if math.isinf(constants.L_x) or math.isinf(constants.L_y):
+    if constants.source == "adapted" or math.isinf(constants.L_x) or math.isinf(constants.L_y):
         return
     dx, dy = new.x - old.x, new.y - old.y
     seen_x, seen_y = dot(new.grad_x - old.grad_x, dx), dot(new.grad_y - old.grad_y, dy)
@@ -91,7 +91,11 @@ def fits_y_secant(constants: Constants, seen: float, size: float) -> bool:
     ``seen`` is <d∇ᵧf, dy>, and ``size`` is |dy|².
     """
     most = (1 + _TOLERANCE) * constants.L_y * size
-    return math.isinf(constants.L_y) or (1 - _TOLERANCE) * constants.mu_y * size <= seen <= most
+    return (
+        constants.source == "adapted"
+        or math.isinf(constants.L_y)
+        or (1 - _TOLERANCE) * constants.mu_y * size <= seen <= most
+    )
 
 
 def report_y_secant(constants: Constants, seen: float, size: float, largest: float, eps: float, noise: float) -> None:

@@ -32,7 +32,7 @@ class BlockParameters(NamedTuple):
     constants: Constants
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def block_parameters(constants: Constants) -> BlockParameters:
     """The parameters of BAM for these constants, which must be positive and finite."""
     alpha = math.sqrt(constants.mu_x / constants.L_x)
@@ -75,7 +75,7 @@ class Metric(NamedTuple):
         return math.sqrt(self.L_x) + math.sqrt(self.L_y)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def metric(constants: Constants, rescale: bool) -> Metric:
     """The plain inner product, w = 1, or that of the paper's block rescaling y' = √(μ_y/μ_x)·y, w = μ_y/μ_x."""
     weight = constants.mu_y / constants.mu_x if rescale else 1.0

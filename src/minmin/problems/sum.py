@@ -167,7 +167,7 @@ def combine_constants(weights: Sequence[float], of_terms: Sequence[Constants | N
         L_y=max(c.L_y for c in known),
         mu_x=sum(w * c.mu_x for w, c in zip(weights, known, strict=True)),
         mu_y=min(c.mu_y for c in known),
-        source=max((c.source for c in known), key=["proved", "given", "estimated"].index),
+        source=max((c.source for c in known), key=["proved", "given", "estimated", "adapted"].index),
     )
 
 
