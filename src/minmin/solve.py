@@ -64,9 +64,10 @@ def minimize(
         :class:`minmin.problems.Function` does.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
-        "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling". See :class:`minmin.methods.ReducedNewton`,
-        :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
-        :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`, or your own :class:`minmin.Method`.
+        "reduced-lbfgs", "bam", "nag", "acdm", "lincoupling" or "inexact-outer". See
+        :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`,
+        :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`,
+        :class:`~minmin.methods.InexactOuter`, or your own :class:`minmin.Method`.
     grad_x, grad_y : callables, optional
         Only with a function: functions of (x, y) that return ∇ₓf and ∇ᵧf, like x and y.
     constants : Constants, optional
@@ -142,6 +143,11 @@ def minimize(
         - ``rescale=False``: whether to rescale y, so that both blocks have the same strong convexity.
         - ``certify_every=None``: not for "nag"; the number of iterations between two bounds, 0 for none. None is the
           number within which the gap falls by a factor e in theory.
+
+        "inexact-outer":
+
+        - ``accuracy=None``: how far f may be above its minimum over y after an inner solve. None is
+          ``tol/(10 κ_x^{3/2})``, which theory needs.
 
     Returns
     -------
