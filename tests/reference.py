@@ -27,6 +27,8 @@ VARIANTS = {
     "lincoupling": ("lincoupling", {}),
     "lincoupling-rescaled": ("lincoupling", {"rescale": True}),
     "inexact-outer": ("inexact-outer", {}),
+    "alternating": ("alternating", {}),
+    "alternating-plain": ("alternating", {"accelerated": False}),
 }
 """Every method with the options that change what it does."""
 

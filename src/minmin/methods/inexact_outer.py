@@ -150,7 +150,7 @@ class AimedInexactOuter(InexactOuter):
         return f"accuracy = {self.accuracy:g} may be too coarse: theory needs {needed:.2g} for this tol"
 
     def _needed(self, constants: Constants) -> float:
-        return self.tol / (10.0 * constants.kappa_x**1.5)
+        return self.tol / (10.0 * constants.kappa_x * math.sqrt(constants.kappa_x))
 
 
 @dataclass(frozen=True)
