@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED
 from minmin.core.evaluation import Evaluation
-from minmin.core.problem import Problem, Slice, YTask
-from minmin.core.vectors import Vector, dot, parts_of, square
+from minmin.core.problem import Problem
+from minmin.core.vectors import Vector, parts_of, square
 from minmin.errors import UnsupportedError
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
+from minmin.methods.block_minimum import BlockMemory, make_y_task, minimize_x
 from minmin.methods.direct_blocks import DirectBlocks, factorize_blocks, has_direct_blocks
-from minmin.methods.inner.accurate_minimum import AccurateMinimum
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.extrapolation import Extrapolation, begin
+from minmin.methods.guard import is_behind
 from minmin.methods.secants import SecantPoint, check_constants, check_curvature
 from minmin.methods.theory import theory_patience
-from minmin.numerics.dense import DENSE_UP_TO
 from minmin.numerics.lbfgs import Pairs
 
-
-class BlockMemory(NamedTuple):
-    """A block or a part of it where its last minimisation ended, the solver's memory, and the largest gradient."""
-
-    v: Array
-    solver: Any
-    largest_gradient: float
+_PATIENCE_FACTOR = 4
+"""The patience in units of theory's where the momentum adapts: two until the guard takes over, one for it to halve the
+bound, and one as a margin, as in reduced-lbfgs."""
+_GUARDED = "alternating took the momentum that its constants prove"
 
 
 class AlternatingState(NamedTuple):
@@ -36,23 +32,29 @@ class AlternatingState(NamedTuple):
 
     Attributes
     ----------
-    v : vector
-        The momentum point of Nesterov's method.
+    ahead : Extrapolation
     x : BlockMemory
     y : tuple of BlockMemory
         One for every part of y.
     direct : DirectBlocks or None
         For direct solves; None if the Hessian is not constant, or too large.
+    steps : int
+        Iterations so far.
+    first_bound, best_bound : float
+        The first and the least bound of the run.
     candidate : Candidate
         Its x is x̄.
     secant_point : SecantPoint or None
         The newest point with both gradients.
     """
 
-    v: Vector
+    ahead: Extrapolation
     x: BlockMemory
     y: tuple[BlockMemory, ...]
     direct: DirectBlocks | None
+    steps: int
+    first_bound: float
+    best_bound: float
     candidate: Candidate
     secant_point: SecantPoint | None
 
@@ -66,28 +68,30 @@ class Alternating(Method):
 
     Algorithm, with α = √m::
 
-        x_under = (x̄ + αv)/(1 + α)
         ȳ = argmin_y f(x_under, y),  x̄⁺ = argmin_x f(x, ȳ)
         v⁺ = (1 - α)v + αx_under - (α/m) B⁻¹∇ₓf(x_under, ȳ)
+        x_under⁺ = (x̄⁺ + αv⁺)/(1 + α)
 
-    It is Nesterov's method on F(x) = min_y f(x, y) in the norm of B, whose gradient step is replaced by a minimisation
-    over x. If the Hessian is constant, B = H_xx, and m = 1 - ρ² with ρ the largest singular value of
-    H_xx^{-½} H_xy H_yy^{-½}. Otherwise B = L_x, m = μ_x/L_x. A constant Hessian of at most 1000 variables per block is
-    factorised once, and its minimisations are direct solves. Other blocks are minimised by Newton's method if there
-    is a Hessian of the block, else by L-BFGS, until the gradient is as small as its rounding error. Every minimisation
-    over a block counts in ``r.calls["min_x"]`` or ``r.calls["min_y"]``.
+    It is Nesterov's method on F(x) = min_y f(x, y) in the norm of B; a minimisation over x replaces the gradient step.
+    If the Hessian is constant, B = H_xx and m = 1 - ρ², ρ being the largest singular value of H_xx^{-½} H_xy H_yy^{-½}.
+    With at most 1000 variables per block it is factorised once, and minimisations are direct solves. Other blocks are
+    minimised by Newton's method if there is a Hessian of the block, else by L-BFGS, until the gradient is as small as
+    its rounding error. There B = L_x I and m = μ_x/L_x are often pessimistic. So the momentum is first that of FISTA,
+    which needs no m, with a restart where <∇F(x_under), x̄⁺ - x̄> > 0. Once that has taken twice the iterations that BAM
+    would need, the momentum above takes over. Minimisations count in ``r.calls["min_x"]`` and ``r.calls["min_y"]``.
 
     Guarantee, if minimisations are exact: F is 1-smooth and m-strongly convex in the norm of B. Nesterov's proof needs
-    of the step only that F(x̄⁺) <= F(x_under) - ½<∇F, B⁻¹∇F> at x_under, which holds since F <= f(·, ȳ). So
-    F(x̄ᵏ) - F* <= (1 - √m)ᵏ · 2(F(x⁰) - F*). Plain alternation is gradient descent on F in the same norm if the Hessian
-    is constant: F - F* falls by the factor ρ⁴ = (1 - m)² per iteration at worst. So the minimisations grow like
-    1/√(1 - ρ²) instead of 1/(1 - ρ²). With another Hessian m is often pessimistic, and plain alternation may be faster.
+    of the step only F(x̄⁺) <= F(x_under) - ½<∇F, B⁻¹∇F>, which holds since F <= f(·, ȳ). So
+    F(x̄ᵏ) - F* <= (1 - √m)ᵏ · 2(F(x⁰) - F*), counted from where the momentum of the algorithm takes over. With a
+    constant Hessian, plain alternation is gradient descent on F in the same norm, and its F - F* falls by the factor
+    ρ⁴ = (1 - m)² per iteration at worst: the minimisations grow like 1/(1 - ρ²) instead of 1/√(1 - ρ²).
 
     Reference: Diakonikolas and Orecchia, "Alternating randomized block coordinate descent" (2018), AAR-BCD with two
     blocks, here with the constant momentum for strongly convex functions (Nesterov, "Lectures on convex optimization",
     2018, scheme 2.2.19). Guminov, Dvurechensky, Tupitsa and Gasnikov, "On a combination of alternating minimization and
     Nesterov's momentum" (2021), and Tupitsa et al., "Alternating minimization methods for strongly convex optimization"
-    (2021), have variants with a line search, which need no constants of smoothness.
+    (2021), have variants with a line search. The restarts are those of O'Donoghue and Candès, "Adaptive restart for
+    accelerated gradient schemes" (2015).
 
     Parameters
     ----------
@@ -96,7 +100,14 @@ class Alternating(Method):
     """
 
     name: ClassVar[str] = "alternating"
-    state_types: ClassVar[tuple[type, ...]] = (AlternatingState, BlockMemory, DirectBlocks, SecantPoint, Pairs)
+    state_types: ClassVar[tuple[type, ...]] = (
+        AlternatingState,
+        Extrapolation,
+        BlockMemory,
+        DirectBlocks,
+        SecantPoint,
+        Pairs,
+    )
     accelerated: bool = True
 
     def __post_init__(self) -> None:
@@ -112,55 +123,66 @@ class Alternating(Method):
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> AlternatingState:
         constants = require_constants(self.name, problem)
-        task = MinimizeY(_choose_solver(problem), constants)
+        task = make_y_task(problem, constants)
+        direct = factorize_blocks(problem) if has_direct_blocks(problem) else None
         return AlternatingState(
-            v=x,
-            x=MinimizeY(_choose_solver(problem.swapped()), constants.swapped()).begin(x),
+            ahead=begin(x, adapts=direct is None),
+            x=make_y_task(problem.swapped(), constants.swapped()).begin(x),
             y=tuple(task.begin(part) for part in parts_of(y)),
-            direct=factorize_blocks(problem) if has_direct_blocks(problem) else None,
+            direct=direct,
+            steps=0,
+            first_bound=math.inf,
+            best_bound=math.inf,
             candidate=Candidate(x, y),
             secant_point=None,
         )
 
     def step(self, problem: Problem, state: AlternatingState) -> AlternatingState:
-        constants, direct, x_bar = require_constants(self.name, problem), state.direct, state.candidate.x
+        constants, direct = require_constants(self.name, problem), state.direct
         if direct is not None:  # steps by direct solves show too little of the curvature to check constants
             check_curvature(constants, False, *direct.range_x)
             check_curvature(constants, True, *direct.range_y)
-        m = find_convexity(constants, direct)
-        alpha = math.sqrt(m)
-        x_under = (x_bar + alpha * state.v) * (1.0 / (1.0 + alpha)) if self.accelerated else x_bar
-        y, evaluation = _minimize_y(problem, constants, x_under, state)
+        y, evaluation = _minimize_y(problem, constants, state)
         problem.tally.add("min_y")
         grad_x = evaluation.grad_x
         if direct is None:
-            x, gained = _minimize_x(problem, constants, evaluation, state.x)
+            x, gained = minimize_x(problem, constants, evaluation, state.x)
             step = (-1.0 / constants.L_x) * grad_x
         else:
             step, gained = -direct.solve_x(grad_x), square(evaluation.grad_x_norm) / (2.0 * constants.L_x)
-            x = state.x._replace(v=x_under + step)
+            x = state.x._replace(v=evaluation.x + step)
         problem.tally.add("min_x")
-        v = (1.0 - alpha) * state.v + alpha * x_under + (alpha / m) * step if self.accelerated else x.v
-        return AlternatingState(
-            v=v,
+        bound = problem.bound(evaluation).lower(gained)
+        new = state._replace(
             x=x,
             y=y,
-            direct=direct,
+            steps=state.steps + 1,
+            first_bound=min(state.first_bound, bound.value) if state.steps == 0 else state.first_bound,
+            best_bound=min(state.best_bound, bound.value),
             candidate=Candidate(
                 x.v,
                 evaluation.y,
-                problem.bound(evaluation).lower(gained),
+                bound,
+                note=state.candidate.note,
                 gradient_size=evaluation.gradient_size,
                 measured_before=True,
             ),
             secant_point=check_constants(problem, evaluation, state.secant_point),
         )
+        if not self.accelerated:
+            return new._replace(ahead=begin(x.v, adapts=False))
+        if state.ahead.t == 0.0:
+            return new._replace(ahead=state.ahead.go_on(find_convexity(constants, direct), x.v, step))
+        if is_behind(constants, new.steps, new.first_bound, new.best_bound):
+            return new._replace(ahead=begin(x.v, adapts=False), candidate=new.candidate._replace(note=_GUARDED))
+        return new._replace(ahead=state.ahead.adapt(state.candidate.x, x.v, grad_x))
 
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, problem)
         direct = factorize_blocks(problem.counted(UNCOUNTED)) if has_direct_blocks(problem) else None
         m = find_convexity(constants, direct)
-        return theory_patience(math.sqrt(m) if self.accelerated else m, max(constants.kappa_x, constants.kappa_y))
+        patience = theory_patience(math.sqrt(m) if self.accelerated else m, max(constants.kappa_x, constants.kappa_y))
+        return _PATIENCE_FACTOR * patience if direct is None else patience
 
 
 def find_convexity(constants: Constants, direct: DirectBlocks | None) -> float:
@@ -169,49 +191,13 @@ def find_convexity(constants: Constants, direct: DirectBlocks | None) -> float:
     return by_constants if direct is None else max(direct.convexity, by_constants)
 
 
-@dataclass(frozen=True)
-class MinimizeY(YTask):
-    """Minimise f over one part of y as exactly as rounding allows."""
-
-    name: ClassVar[str] = "minimize-y"
-    memory_types: ClassVar[tuple[type, ...]] = (BlockMemory, Pairs)
-    inner: str
-    constants: Constants
-
-    def begin(self, y: Array) -> BlockMemory:
-        return BlockMemory(y, INNER_SOLVERS[self.inner].init(y), 0.0)
-
-    def run(self, part: Slice, memory: BlockMemory) -> tuple[BlockMemory, Evaluation]:
-        objective = AccurateMinimum(part, memory.v, 0.0, self.constants, memory.largest_gradient)
-        point, solver = INNER_SOLVERS[self.inner].solve(objective, memory.solver)
-        return BlockMemory(point.v, solver, objective.largest_gradient), point.evaluation
-
-
-def _choose_solver(problem: Problem) -> str:
-    """The solver in y."""
-    largest = max(problem.part_sizes or (problem.d_y,))
-    return "newton" if problem.has_y_hessian and largest <= DENSE_UP_TO else "lbfgs"
-
-
 def _minimize_y(
-    problem: Problem, constants: Constants, x: Vector, state: AlternatingState
+    problem: Problem, constants: Constants, state: AlternatingState
 ) -> tuple[tuple[BlockMemory, ...], Evaluation]:
-    """Minimise over y at x. The parts of y, and the evaluation there."""
-    slice_ = problem.fix(x)
+    """Minimise over y at x_under. The parts of y, and the evaluation there."""
+    slice_ = problem.fix(state.ahead.x_under)
     if state.direct is None:
-        return slice_.run_on_parts(MinimizeY(_choose_solver(problem), constants), state.y)
+        return slice_.run_on_parts(make_y_task(problem, constants), state.y)
     (memory,) = state.y
     y = memory.v - state.direct.solve_y(slice_.at(memory.v).grad_y)
     return (memory._replace(v=y),), slice_.at(y)
-
-
-def _minimize_x(
-    problem: Problem, constants: Constants, evaluation: Evaluation, memory: BlockMemory
-) -> tuple[BlockMemory, float]:
-    """Minimise over x from an evaluation. The new x, and a lower bound of the decrease of f, by strong convexity."""
-    swapped = problem.swapped()
-    task = MinimizeY(_choose_solver(swapped), constants.swapped())
-    start = memory._replace(v=evaluation.x)
-    new, end = task.run(swapped.fix(evaluation.y), start)
-    step = evaluation.x - new.v
-    return new, max(dot(end.grad_y, step) + 0.5 * constants.mu_x * dot(step, step), 0.0)
