@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from minmin.core.constants import Constants
-from minmin.core.counting import UNCOUNTED
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, parts_of, square
@@ -179,10 +178,9 @@ class Alternating(Method):
 
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, problem)
-        direct = factorize_blocks(problem.counted(UNCOUNTED)) if has_direct_blocks(problem) else None
-        m = find_convexity(constants, direct)
+        m = find_convexity(constants, None)
         patience = theory_patience(math.sqrt(m) if self.accelerated else m, max(constants.kappa_x, constants.kappa_y))
-        return _PATIENCE_FACTOR * patience if direct is None else patience
+        return patience if has_direct_blocks(problem) else _PATIENCE_FACTOR * patience
 
 
 def find_convexity(constants: Constants, direct: DirectBlocks | None) -> float:
