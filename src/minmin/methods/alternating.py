@@ -85,12 +85,12 @@ class Alternating(Method):
     constant Hessian, plain alternation is gradient descent on F in the same norm, and its F - F* falls by the factor
     ρ⁴ = (1 - m)² per iteration at worst: the minimisations grow like 1/(1 - ρ²) instead of 1/√(1 - ρ²).
 
-    Reference: Diakonikolas and Orecchia, "Alternating randomized block coordinate descent" (2018), AAR-BCD with two
-    blocks, here with the constant momentum for strongly convex functions (Nesterov, "Lectures on convex optimization",
-    2018, scheme 2.2.19). Guminov, Dvurechensky, Tupitsa and Gasnikov, "On a combination of alternating minimization and
-    Nesterov's momentum" (2021), and Tupitsa et al., "Alternating minimization methods for strongly convex optimization"
-    (2021), have variants with a line search. The restarts are those of O'Donoghue and Candès, "Adaptive restart for
-    accelerated gradient schemes" (2015).
+    Reference: Diakonikolas and Orecchia, "Alternating randomized block coordinate descent", arXiv:1805.09185: AAR-BCD
+    with two blocks, here with the constant momentum for strongly convex functions of Nesterov, "Lectures on convex
+    optimization" (2018), scheme 2.2.19. Variants for more blocks: Guminov, Dvurechensky, Tupitsa and Gasnikov, "On a
+    combination of alternating minimization and Nesterov's momentum", arXiv:1906.03622; Tupitsa, Dvurechensky, Gasnikov
+    and Guminov, "Alternating minimization methods for strongly convex optimization", arXiv:1911.08987. The restarts are
+    those of O'Donoghue and Candès, "Adaptive restart for accelerated gradient schemes" (2015).
 
     Parameters
     ----------

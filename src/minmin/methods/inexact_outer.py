@@ -62,9 +62,10 @@ class InexactOuter(Method):
     O(max(√κ_x, √κ_y) log 1/tol).
 
     Reference: Devolder, Glineur and Nesterov, "First-order methods with inexact oracle: the strongly convex case"
-    (2013), CORE 2013/16; for min-min problems Bolte, Glaudin, Pauwels and Serrurier, "Ah, a Hölderian backtracking
-    method" (2020), and Gladin, Alkousa and Gasnikov, "Solving convex min-min problems with smoothness and strong
-    convexity in one group of variables" (2021).
+    (2013), CORE 2013/16. Outer methods with inner solves for min-min problems: Bolte, Glaudin, Pauwels and Serrurier,
+    "The backtrack Hölder gradient method with application to min-max and min-min problems" (2023); Gladin, Sadiev,
+    Gasnikov, Dvurechensky, Beznosikov and Alkousa, "Solving smooth min-min and min-max problems by mixed oracle
+    algorithms", arXiv:2103.00434.
 
     Parameters
     ----------
