@@ -26,6 +26,7 @@ VARIANTS = {
     "acdm-rescaled": ("acdm", {"rescale": True}),
     "lincoupling": ("lincoupling", {}),
     "lincoupling-rescaled": ("lincoupling", {"rescale": True}),
+    "cutting-plane": ("cutting-plane", {}),
 }
 """Every method with the options that change what it does."""
 

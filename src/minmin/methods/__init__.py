@@ -13,6 +13,7 @@ from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.acdm import Acdm
 from minmin.methods.bam import Bam
 from minmin.methods.base import Candidate, Method, refuse_terms, require_constants
+from minmin.methods.cutting_plane import CuttingPlane
 from minmin.methods.keywords import OF_MINIMIZE, Keywords
 from minmin.methods.lincoupling import LinCoupling
 from minmin.methods.nag import Nag
@@ -21,7 +22,7 @@ from minmin.methods.reduced_lbfgs import ReducedLbfgs
 from minmin.methods.reduced_newton import ReducedNewton
 
 _METHODS: dict[str, type[Method]] = {
-    kind.name: kind for kind in (ReducedNewton, ReducedLbfgs, Bam, Nag, Acdm, LinCoupling)
+    kind.name: kind for kind in (ReducedNewton, ReducedLbfgs, Bam, Nag, Acdm, LinCoupling, CuttingPlane)
 }
 _RENAMED_OPTIONS = {"looseness": "inner_tolerance_ratio"}
 
@@ -29,6 +30,7 @@ __all__ = [
     "Acdm",
     "Bam",
     "Candidate",
+    "CuttingPlane",
     "LinCoupling",
     "Method",
     "Nag",
