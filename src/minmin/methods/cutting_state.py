@@ -58,6 +58,8 @@ class CuttingState(NamedTuple):
         The point with the lowest f, with the bound that its gradients prove.
     noise : float
         The rounding error of that f.
+    stuck : int
+        Iterations in a row without progress, as far as rounding errors let it be seen.
     candidate : Candidate
         The same point with the best bound.
     secant_point : SecantPoint or None
@@ -71,6 +73,7 @@ class CuttingState(NamedTuple):
     gap: float
     best: Candidate
     noise: float
+    stuck: int
     candidate: Candidate
     secant_point: SecantPoint | None
 
