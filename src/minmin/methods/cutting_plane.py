@@ -8,14 +8,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from minmin.core.bound import Bound, half_square_over
+from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
-from minmin.core.rounding import is_same_point, rounding_error
-from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, square, to_flat
-from minmin.errors import InputError, NonFiniteError, UnsupportedError, as_number
+from minmin.core.rounding import VALUE_PRECISION, is_same_point, rounding_error
+from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, to_flat
+from minmin.errors import (
+    GRADIENT_MAY_BE_WRONG,
+    ConstantsError,
+    InputError,
+    NonFiniteError,
+    UnsupportedError,
+    as_number,
+)
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
-from minmin.methods.cutting_state import DOUBLE_EPS, Ball, Cut, CuttingState
+from minmin.methods.cut import Cut, find_value_noise, find_y_error
+from minmin.methods.cutting_state import DOUBLE_EPS, Ball, CuttingState
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import SecantPoint, check_constants
@@ -31,9 +39,9 @@ _PULL = 1.0
 """The pull at the next x, in units of (d_x + 1)/gap. The same functions take 866 calls with 0.3, 789 with 0.5, 839 with
 1 and 994 with 2. With 1 the calls depend least on κ_x: by a factor of 1.3, and with 0.5 of 1.5."""
 _Y_SHARE, _MOST_Y_ERROR, _MOST_Y_SOLVES = 0.005, 0.02, 4
-"""y is lowered until the gain that is left is estimated at the first fraction of the gap, and again, more exactly, while
-what is proved of it is more than the second. The calls are 901 with 0.1 and 0.5, 839 with 0.02 and 0.1, 799 with 0.005
-and 0.02, and 797 with 0.001 and 0.005."""
+"""y is lowered until the gain that is left is estimated at the first fraction of the gap, and again, more exactly,
+while what is proved of it is more than the second. The calls are 901 with 0.1 and 0.5, 839 with 0.02 and 0.1, 799 with
+0.005 and 0.02, and 797 with 0.001 and 0.005."""
 _PULL_FACTOR, _SHARP = 100.0, 10.0
 """For a bound, the pull grows by the first factor until the central path is within 1/10 of the gap from the model's
 minimum. With 3 to 50 in place of 10 the calls differ by 1 %, and with 10 to 1000 in place of 100 as well."""
@@ -190,6 +198,8 @@ class CuttingPlane(Method):
             pull *= _PULL_FACTOR
             sharp = find_path_point(model, pull, sharp.u, sharp.level)
             lower = max(lower, model.bound_below(sharp.weights))
+        if lower > noise:
+            return self._doubt_cuts(problem, state, lower, noise)
         cuts = state.cuts
         if len(cuts) > _KEPT_CUTS * size:
             leverages = np.maximum(point.leverages(model), sharp.leverages(model))
@@ -198,10 +208,30 @@ class CuttingPlane(Method):
         x = from_flat(to_flat(best.x) + point.u, state.x)
         stuck = state.stuck + 1 if -lower <= _NEAR_FLOOR * floor or is_same_point(state.x, x, machine_eps(x)) else 0
         exhausted = stuck > _MOST_STUCK
-        state = state._replace(x=x, cuts=cuts, ball=ball, lower=best.value + lower, gap=gap, stuck=stuck)
+        state = state._replace(x=x, cuts=cuts, ball=ball, lower=best.value + lower, gap=max(-lower, floor), stuck=stuck)
         bound = self._choose_bound(problem, state, max(-lower, 0.0) + noise, floor)
+        if bound.basis == "estimate" and np.linalg.norm(sharp.u - model.centre) > 0.5 * ball.radius:
+            bound = UNKNOWN  # the minimum of the model may be outside of the ball
         note = state.explain_ball(self.radius)
         return state._replace(candidate=best._replace(bound=bound, exhausted=exhausted, note=note))
+
+    def _doubt_cuts(self, problem: Problem, state: CuttingState, excess: float, noise: float) -> CuttingState:
+        """The state where the cuts contradict a value of f: by ``excess`` they put all of F above it.
+
+        If they rest on constants, these are wrong, unless f is computed in single precision. Otherwise δ was estimated
+        too low, so the run begins again at the best point, with a more exact y.
+        """
+        best, constants = state.best, problem.constants
+        if constants is not None and constants.mu_y > 0.0:
+            if excess > VALUE_PRECISION * noise / rounding_error(machine_eps(state.x), 1.0):
+                raise ConstantsError(
+                    f"this run saw f = {best.value:.10g}, {excess:.3g} below what mu_x = {constants.mu_x:g} and mu_y = "
+                    f"{constants.mu_y:g} prove of the minimum; a constant or {GRADIENT_MAY_BE_WRONG}"
+                )
+            bound = self._choose_bound(problem, state, noise, 2.0 * noise)
+            return state._replace(candidate=best._replace(bound=bound, exhausted=True))
+        gap = min(state.gap, excess)
+        return state._replace(x=best.x, cuts=(), lower=-math.inf, gap=gap, candidate=best)
 
     def _choose_bound(self, problem: Problem, state: CuttingState, value: float, floor: float) -> Bound:
         """The bound from the cuts, with this value, or the one that the gradients prove if that is better."""
@@ -214,25 +244,3 @@ class CuttingPlane(Method):
 
     def patience(self, problem: Problem) -> int:
         return _PATIENCE * (problem.d_x + 3)
-
-
-def find_y_error(problem: Problem, evaluation: Evaluation, memories: tuple[YMemory, ...]) -> float:
-    """δ, the most that f can still fall in y: proved by mu_y, or else estimated."""
-    constants = problem.constants
-    if constants is not None and constants.mu_y > 0.0:
-        _, noise = problem.gradient_noise(evaluation)
-        return half_square_over(evaluation.grad_y_norm + noise, constants.lower_mu(evaluation.rounding.eps)[1])
-    by_curvature = half_square_over(evaluation.grad_y_norm, min(part.min_curvature_seen for part in memories))
-    known = [gain for gain in (by_curvature, *(part.gain for part in memories)) if math.isfinite(gain)]
-    return max(known, default=0.0)
-
-
-def find_value_noise(problem: Problem, evaluation: Evaluation) -> float:
-    """The expected size of the rounding error in f."""
-    constants, e = problem.constants, evaluation
-    if constants is None or math.isinf(constants.L_x + constants.L_y):
-        terms = e.grad_x_norm * norm(e.x) + e.grad_y_norm * norm(e.y)
-    else:
-        in_x, in_y = math.sqrt(constants.L_x) * norm(e.x), math.sqrt(constants.L_y) * norm(e.y)
-        terms = square(in_x + in_y + e.rounding.fixed_terms)
-    return rounding_error(e.rounding.eps, abs(e.value) + terms)

@@ -12,6 +12,7 @@ from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION, rounding_error
 from minmin.core.vectors import Vector, dot, norm, square, to_flat
 from minmin.methods.base import Candidate
+from minmin.methods.cut import Cut
 from minmin.methods.inner.partial_minimum import YMemory
 from minmin.methods.secants import SecantPoint
 from minmin.numerics.central_path import Model
@@ -19,16 +20,6 @@ from minmin.numerics.central_path import Model
 DOUBLE_EPS = float(np.finfo(np.float64).eps)
 _NEAR_BOUNDARY = 0.95
 """Beyond this fraction of a given radius, the message asks whether it is large enough."""
-
-
-class Cut(NamedTuple):
-    """F(z) >= value - error + <gradient, z - x> - slope_error |z - x| for all z."""
-
-    x: Vector
-    gradient: Vector
-    value: float
-    error: float
-    slope_error: float
 
 
 class Ball(NamedTuple):
@@ -113,14 +104,17 @@ class CuttingState(NamedTuple):
         return self if radius == ball.radius else self._replace(ball=ball._replace(radius=radius), lower=-math.inf)
 
     def find_tangent_above(self, evaluation: Evaluation) -> str:
-        """What shows that f is not convex: a cut that is above f by more than rounding; empty if none is."""
-        value = evaluation.value
-        for cut in self.cuts:
-            change = dot(cut.gradient, evaluation.x - cut.x)
-            rounding = VALUE_PRECISION * (abs(value) + abs(cut.value) + abs(change))
-            if cut.value - cut.error + change > value + rounding:
-                return f"f = {value:.10g} lies below {cut.value + change:.10g}, the tangent at an earlier point"
-        return ""
+        """What shows that f is not convex: its tangent at a new point is above it at the best one; empty if it is not.
+
+        It is the tangent in x and y, so nothing is assumed of how well y is solved.
+        """
+        best, e = self.best, evaluation
+        assert best.value is not None
+        change = dot(e.grad_x, best.x - e.x) + dot(e.grad_y, best.y - e.y)
+        rounding = VALUE_PRECISION * (abs(best.value) + abs(e.value) + abs(change))
+        if not e.value + change > best.value + rounding:
+            return ""
+        return f"f = {best.value:.10g} lies below {e.value + change:.10g}, the tangent at another point of this run"
 
     def explain_ball(self, radius: float | None) -> str:
         """A remark where the best point is near the boundary of the ball that the user gave."""
