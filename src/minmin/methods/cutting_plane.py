@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from minmin.core.bound import UNKNOWN, Bound
+from minmin.core.bound import Bound
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION, is_same_point, rounding_error
@@ -47,6 +47,9 @@ _PULL_FACTOR, _SHARP = 100.0, 10.0
 minimum. With 3 to 50 in place of 10 the calls differ by 1 %, and with 10 to 1000 in place of 100 as well."""
 _FIRST_RADIUS = 1.0
 """In units of |x|, or of 1 if that is larger, if nothing is known of the distance to a minimum."""
+_MARGIN = 10.0
+"""If no ball is proved, a bound is estimated for one that is larger by this factor. Of 360 such runs on random
+quadratics two stopped too early with 1, and none with 10; the calls of ∇ₓ differ by 1 %."""
 _NEAR_FLOOR, _MOST_STUCK = 2.0, 5
 """A run ends after so many iterations in a row in which f did not fall while the gap was near its rounding error, or x
 did not move. Rounding errors are often smaller than expected, so the first such iteration need not be the last."""
@@ -126,6 +129,7 @@ class CuttingPlane(Method):
             lower=-math.inf,
             gap=math.inf,
             best=Candidate(x, y),
+            best_gradients=None,
             noise=0.0,
             stuck=0,
             candidate=Candidate(x, y),
@@ -139,7 +143,7 @@ class CuttingPlane(Method):
         noise = find_value_noise(problem, evaluation)
         slope_noise, _ = problem.gradient_noise(evaluation)
         not_convex = state.best.not_convex
-        if problem.constants is None and state.cuts:
+        if problem.constants is None and state.best_gradients is not None:
             not_convex = not_convex or state.find_tangent_above(evaluation)
         cut = Cut(evaluation.x, evaluation.grad_x, evaluation.value, y_error + noise, slope_noise)
         state = state._replace(
@@ -155,7 +159,8 @@ class CuttingPlane(Method):
                 gradient_size=evaluation.gradient_size,
                 value=evaluation.value,
             )
-            state = state._replace(best=best, noise=noise, stuck=0)
+            gradients = evaluation.grad_x, evaluation.grad_y
+            state = state._replace(best=best, best_gradients=gradients, noise=noise, stuck=0)
         state = state._replace(best=state.best._replace(not_convex=not_convex))
         return self._move(problem, state.choose_ball(problem, evaluation))
 
@@ -209,9 +214,9 @@ class CuttingPlane(Method):
         stuck = state.stuck + 1 if -lower <= _NEAR_FLOOR * floor or is_same_point(state.x, x, machine_eps(x)) else 0
         exhausted = stuck > _MOST_STUCK
         state = state._replace(x=x, cuts=cuts, ball=ball, lower=best.value + lower, gap=max(-lower, floor), stuck=stuck)
+        if not ball.proved:
+            lower = model._replace(radius=_MARGIN * ball.radius).bound_below(sharp.weights)
         bound = self._choose_bound(problem, state, max(-lower, 0.0) + noise, floor)
-        if bound.basis == "estimate" and np.linalg.norm(sharp.u - model.centre) > 0.5 * ball.radius:
-            bound = UNKNOWN  # the minimum of the model may be outside of the ball
         note = state.explain_ball(self.radius)
         return state._replace(candidate=best._replace(bound=bound, exhausted=exhausted, note=note))
 

@@ -47,6 +47,8 @@ class CuttingState(NamedTuple):
         The lowest f so far less that bound, before the last step; infinite at first.
     best : Candidate
         The point with the lowest f, with the bound that its gradients prove.
+    best_gradients : pair of vectors or None
+        ∇ₓf and ∇ᵧf there; None before the first step.
     noise : float
         The rounding error of that f.
     stuck : int
@@ -63,6 +65,7 @@ class CuttingState(NamedTuple):
     lower: float
     gap: float
     best: Candidate
+    best_gradients: tuple[Vector, Vector] | None
     noise: float
     stuck: int
     candidate: Candidate
@@ -104,17 +107,24 @@ class CuttingState(NamedTuple):
         return self if radius == ball.radius else self._replace(ball=ball._replace(radius=radius), lower=-math.inf)
 
     def find_tangent_above(self, evaluation: Evaluation) -> str:
-        """What shows that f is not convex: its tangent at a new point is above it at the best one; empty if it is not.
+        """What shows that f is not convex; empty if nothing does.
 
-        It is the tangent in x and y, so nothing is assumed of how well y is solved.
+        That is f below its tangent in x and y, at the best point or at the new one: nothing is assumed of how well y
+        is solved.
         """
         best, e = self.best, evaluation
         assert best.value is not None
-        change = dot(e.grad_x, best.x - e.x) + dot(e.grad_y, best.y - e.y)
-        rounding = VALUE_PRECISION * (abs(best.value) + abs(e.value) + abs(change))
-        if not e.value + change > best.value + rounding:
-            return ""
-        return f"f = {best.value:.10g} lies below {e.value + change:.10g}, the tangent at another point of this run"
+        assert self.best_gradients is not None
+        dx, dy = e.x - best.x, e.y - best.y
+        in_x, in_y = self.best_gradients
+        pairs = (
+            (e.value, best.value, dot(in_x, dx) + dot(in_y, dy)),
+            (best.value, e.value, -dot(e.grad_x, dx) - dot(e.grad_y, dy)),
+        )
+        for value, other, change in pairs:
+            if other + change > value + VALUE_PRECISION * (abs(value) + abs(other) + abs(change)):
+                return f"f = {value:.10g} lies below {other + change:.10g}, its tangent at another point of this run"
+        return ""
 
     def explain_ball(self, radius: float | None) -> str:
         """A remark where the best point is near the boundary of the ball that the user gave."""

@@ -22,6 +22,8 @@ took 919 calls of its gradient with 1e-4, 907 with 0.01, 839 with 0.25, 837 with
 _BOUNDARY = 0.95
 """The fraction of the way to the boundary that a step, or a start, may go."""
 _SUFFICIENT_DECREASE = 0.1
+_VISIBLE = 1e-12
+"""A start is above the cuts by at least this fraction of them, so that rounding does not hide it."""
 _RIDGE = 1e-15
 """Added to the Hessian, which is scaled to a unit diagonal: half of what rounding does to it."""
 
@@ -86,15 +88,18 @@ def start_path(model: Model, u: Matrix, pull: float) -> tuple[Matrix, float]:
     distance = float(np.linalg.norm(offset))
     if distance > _BOUNDARY * model.radius:
         u = model.centre + (_BOUNDARY * model.radius / distance) * offset
-    return u, float((model.offsets + model.slopes @ u).max()) + 1.0 / pull
+    highest = float((model.offsets + model.slopes @ u).max())
+    return u, highest + max(1.0 / pull, _VISIBLE * abs(highest))
 
 
 def find_path_point(model: Model, pull: float, u: Matrix, level: float) -> PathPoint:
     """The point of the central path for a pull, by Newton's method with a line search from a point inside."""
-    size = len(u)
+    size, point = len(u), None
     for _ in range(_MOST_STEPS):
         slacks, offset = level - model.offsets - model.slopes @ u, u - model.centre
         room = model.radius**2 - float(offset @ offset)
+        if point is not None and not min(float(slacks.min()), room) > 0.0:  # rounding hides the last step
+            return point
         inverse = 1.0 / slacks
         rows = model.slopes * inverse[:, None]
         gradient = np.append(rows.sum(axis=0) + (2.0 / room) * offset, pull - inverse.sum())
@@ -126,6 +131,7 @@ def find_path_point(model: Model, pull: float, u: Matrix, level: float) -> PathP
         else:
             return point
         u, level = u + length * step[:size], level + length * float(step[size])
+    assert point is not None
     return point
 
 
