@@ -64,9 +64,10 @@ def minimize(
         :class:`minmin.problems.Function` does.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
-        "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling". See :class:`minmin.methods.ReducedNewton`,
-        :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
-        :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`, or your own :class:`minmin.Method`.
+        "reduced-lbfgs", "bam", "nag", "acdm", "lincoupling" or "cutting-plane". See
+        :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`,
+        :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`,
+        :class:`~minmin.methods.CuttingPlane`, or your own :class:`minmin.Method`.
     grad_x, grad_y : callables, optional
         Only with a function: functions of (x, y) that return ∇ₓf and ∇ᵧf, like x and y.
     constants : Constants, optional
@@ -142,6 +143,12 @@ def minimize(
         - ``rescale=False``: whether to rescale y, so that both blocks have the same strong convexity.
         - ``certify_every=None``: not for "nag"; the number of iterations between two bounds, 0 for none. None is the
           number within which the gap falls by a factor e in theory.
+
+        "cutting-plane":
+
+        - ``radius=None``: the distance from the start within which x has a minimum. None: mu_x proves one, or the run
+          finds one.
+        - ``inner="lbfgs"``: the solver in y, also "newton" or "nag".
 
     Returns
     -------

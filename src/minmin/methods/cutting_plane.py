@@ -69,8 +69,8 @@ class CuttingPlane(Method):
     mu_y, δ is the estimated gain that is left in y. The next x is a point of the central path of the model, the largest
     of all cuts, on a ball around the start: with the gap g between the lowest f so far and the least value of the
     model, it minimises (d_x + 1)t/g - Σ log(t - cut_i(x)) - log(R² - |x - x0|²) over x and t. So it is an analytic
-    centre of the region above the model. y is solved to a fraction of g. More than 8 d_x cuts are pruned: those with
-    the least leverages in the Hessian of the barriers go. One call of ∇ₓf an iteration.
+    centre of the region above the model. y is solved to a fraction of g. Above 6 d_x cuts, those with the least leverages
+    in the Hessian of the barriers are dropped. An iteration takes one call of ∇ₓf.
 
     Guarantee: any weighted mean of the cuts bounds F on the ball from below, so the gap is proved at every iteration if
     a minimum lies in the ball, and mu_y is known. That the calls grow like d_x log(1/ε) is measured, not proved:
