@@ -98,8 +98,8 @@ def _stack(rows: tuple[Array, ...]) -> Any:
     In JAX with rows of zeros at the end: it compiles every operation for each new number of rows, which took 0.4 s per
     iteration on an H200.
     """
-    if type(rows[0]) is np.ndarray and rows[0].shape[0] >= _LONG_ROW:
-        return rows
+    if type(rows[0]) is np.ndarray:
+        return rows if rows[0].shape[0] >= _LONG_ROW else np.concatenate(rows).reshape(len(rows), -1)
     if is_jax_array(rows[0]):
         rows = (*rows, *[zeros(rows[0].shape[0], rows[0])] * (-len(rows) % KEPT_PAIRS))
     return reshape(namespace_of(rows[0]).concat(rows), (len(rows), -1))
@@ -109,7 +109,7 @@ def _products(stacked: Any, v: Array, count: int) -> _Matrix:
     """The inner products of v with the first rows."""
     if isinstance(stacked, tuple):
         return np.array([row @ v for row in stacked], dtype=v.dtype)
-    return to_numpy(stacked @ v)[:count]
+    return stacked @ v if type(v) is np.ndarray else to_numpy(stacked @ v)[:count]
 
 
 def _add_rows(v: Array, weights: np.ndarray[Any, Any], stacked: Any) -> Array:
