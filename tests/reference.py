@@ -29,6 +29,7 @@ VARIANTS = {
     "inexact-outer": ("inexact-outer", {}),
     "alternating": ("alternating", {}),
     "alternating-plain": ("alternating", {"accelerated": False}),
+    "cutting-plane": ("cutting-plane", {}),
 }
 """Every method with the options that change what it does."""
 

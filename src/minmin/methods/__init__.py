@@ -14,6 +14,7 @@ from minmin.methods.acdm import Acdm
 from minmin.methods.alternating import Alternating
 from minmin.methods.bam import Bam
 from minmin.methods.base import Candidate, Method, refuse_terms, require_constants
+from minmin.methods.cutting_plane import CuttingPlane
 from minmin.methods.inexact_outer import InexactOuter
 from minmin.methods.keywords import OF_MINIMIZE, Keywords
 from minmin.methods.lincoupling import LinCoupling
@@ -23,7 +24,18 @@ from minmin.methods.reduced_lbfgs import ReducedLbfgs
 from minmin.methods.reduced_newton import ReducedNewton
 
 _METHODS: dict[str, type[Method]] = {
-    kind.name: kind for kind in (ReducedNewton, ReducedLbfgs, Bam, Nag, Acdm, LinCoupling, InexactOuter, Alternating)
+    kind.name: kind
+    for kind in (
+        ReducedNewton,
+        ReducedLbfgs,
+        Bam,
+        Nag,
+        Acdm,
+        LinCoupling,
+        InexactOuter,
+        Alternating,
+        CuttingPlane,
+    )
 }
 _RENAMED_OPTIONS = {"looseness": "inner_tolerance_ratio"}
 
@@ -32,6 +44,7 @@ __all__ = [
     "Alternating",
     "Bam",
     "Candidate",
+    "CuttingPlane",
     "InexactOuter",
     "LinCoupling",
     "Method",
