@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minmin
+from minmin import federated
 from minmin.methods import CuttingPlane
 from minmin.numerics.central_path import Model, find_path_point, find_reach, start_path
 from minmin.problems import Function, Quadratic
@@ -227,6 +228,8 @@ def test_what_it_cannot_minimise_is_refused_with_another_method():
     ):
         with pytest.raises(minmin.UnsupportedError, match=words):
             solve(problem)
+    with pytest.raises(minmin.UnsupportedError, match="does not run in a federation; take method='reduced-lbfgs'"):
+        federated.run([federated.Client(Quadratic.random(d_x=2, d_y=2))] * 2, CuttingPlane())
     with pytest.raises(minmin.UnsupportedError, match=r"cutting-plane, inner=nag.* needs"):
         solve(small_x(2, 10.0, seed=0, mu_y=None), inner="nag")
     with pytest.raises(minmin.UnsupportedError, match="inner='newton' needs a y-Hessian"):

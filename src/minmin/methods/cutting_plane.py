@@ -105,6 +105,8 @@ class CuttingPlane(Method):
         require_choice("inner", self.inner, [name for name, s in INNER_SOLVERS.items() if not s.needs_restart])
 
     def check(self, problem: Problem) -> None:
+        if problem.y_is_remote:
+            raise UnsupportedError(f"method {self.name!r} does not run in a federation; take method='reduced-lbfgs'")
         if problem.d_x > _MOST_VARIABLES:
             raise UnsupportedError(
                 f"method {self.name!r} is for at most {_MOST_VARIABLES} variables in x, and this problem has "
@@ -112,8 +114,6 @@ class CuttingPlane(Method):
             )
         if not problem.has_value:
             raise UnsupportedError(f"method {self.name!r} needs values of f; method='reduced-lbfgs' needs none")
-        if problem.y_is_remote:
-            raise UnsupportedError(f"method {self.name!r} does not run in a federation; take method='reduced-lbfgs'")
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
         if INNER_SOLVERS[self.inner].needs_constants:
