@@ -161,8 +161,8 @@ def minimize(
 
         "cutting-plane":
 
-        - ``radius=None``: the distance from the start within which x has a minimum. None: mu_x proves one, or the run
-          finds one.
+        - ``radius=None``: the distance from the start within which x has a minimum. None: the run finds
+          one.
         - ``inner="lbfgs"``: the solver in y, also "newton" or "nag".
 
     Returns

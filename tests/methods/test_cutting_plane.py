@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minmin
+from minmin import federated
 from minmin.methods import CuttingPlane
 from minmin.numerics.central_path import Model, find_path_point, find_reach, start_path
 from minmin.problems import Function, Quadratic
@@ -123,16 +124,42 @@ def test_without_a_radius_the_ball_grows_and_mu_y_alone_proves_the_bound():
     assert r.fun <= 1e-6
 
 
-def test_mu_x_proves_a_ball_that_holds_the_minimum():
-    rng = np.random.default_rng(7)
+def test_a_ball_that_counts_as_proved_holds_the_minimum():
+    rng, proved = np.random.default_rng(7), 0
     for _ in range(10):
         problem = random_quadratic(rng)
         exact, method = ExactQuadratic(problem), CuttingPlane()
-        state = method.init(problem, rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y))
-        for _ in range(6):
+        state = method.init(problem, 3.0 * rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y))
+        for _ in range(30):
             state = method.step(problem, state)
-            assert state.ball.proved
-            assert np.linalg.norm(state.ball.centre - exact.z[: problem.d_x]) <= state.ball.radius
+            if state.ball.proved:
+                proved += 1
+                assert np.linalg.norm(state.ball.centre - exact.z[: problem.d_x]) <= state.ball.radius
+    assert proved > 100
+
+
+def test_where_f_is_not_finite_a_run_turns_back():
+    """-log(1 - |x|²) + ½|y - x|² - x_0, defined inside of the unit ball."""
+
+    def room(x):
+        return 1.0 - x @ x
+
+    def value(x, y):
+        return float(-np.log(room(x)) + 0.5 * (y - x) @ (y - x) - x[0]) if room(x) > 0 else np.inf
+
+    inside = Function(
+        value,
+        lambda x, y: (2.0 / room(x) if room(x) > 0 else np.nan) * x + x - y - np.eye(2)[0],
+        lambda x, y: y - x,
+        d_x=2,
+        d_y=2,
+    )
+    r = solve(inside, radius=3.0, tol=1e-8)
+    assert r.success
+    best = math.sqrt(2.0) - 1.0  # where 2x/(1 - x²) = 1
+    assert np.abs(r.x - [best, 0.0]).max() <= 1e-3
+    with pytest.raises(minmin.NonFiniteError):
+        minmin.minimize(inside, np.ones(2), np.zeros(2), method="cutting-plane")
 
 
 def test_a_radius_that_looks_too_small_is_named():
@@ -201,6 +228,8 @@ def test_what_it_cannot_minimise_is_refused_with_another_method():
     ):
         with pytest.raises(minmin.UnsupportedError, match=words):
             solve(problem)
+    with pytest.raises(minmin.UnsupportedError, match="does not run in a federation; take method='reduced-lbfgs'"):
+        federated.run([federated.Client(Quadratic.random(d_x=2, d_y=2))] * 2, CuttingPlane())
     with pytest.raises(minmin.UnsupportedError, match=r"cutting-plane, inner=nag.* needs"):
         solve(small_x(2, 10.0, seed=0, mu_y=None), inner="nag")
     with pytest.raises(minmin.UnsupportedError, match="inner='newton' needs a y-Hessian"):

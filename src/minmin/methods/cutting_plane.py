@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from minmin.core.bound import Bound
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION, is_same_point, rounding_error
@@ -70,16 +69,18 @@ class CuttingPlane(Method):
     of all cuts, on a ball around the start: with the gap g between the lowest f so far and the least value of the
     model, it minimises (d_x + 1)t/g - Σ log(t - cut_i(x)) - log(R² - |x - x0|²) over x and t. So it is an analytic
     centre of the region above the model. y is solved to a fraction of g. Above 6 d_x cuts, those with the least
-    leverages in the Hessian of the barriers are dropped. An iteration takes one call of ∇ₓf.
+    leverages in the Hessian of the barriers are dropped. An iteration takes one call of ∇ₓf. Where f is not finite, the
+    next x is halfway to the best point.
 
     Guarantee: any weighted mean of the cuts bounds F on the ball from below, so the gap is proved at every iteration if
     a minimum lies in the ball, and mu_y is known. That the calls grow like d_x log(1/ε) is measured, not proved:
     Vaidya's volumetric centres have that guarantee, also with inexact cuts (the reference), and analytic centres with
     pruning have O(d_x log²(1/ε)) (Atkinson and Vaidya, 1995), but no theorem covers this variant. The calls do not grow
-    with κ_x. The ball is that of ``radius``. Otherwise, mu_x and mu_y prove one: a minimum is within
-    √(|∇ₓf|² + |∇ᵧf|² mu_x/mu_y)/(2 mu_x) of x - ∇ₓf/(2 mu_x). Otherwise R starts at max(1, |x0|), and is doubled
-    while the lowest point is beyond R/2. Then the bound is an estimate, until the cuts alone enclose all minima within
-    the ball, see :func:`minmin.numerics.central_path.find_reach`.
+    with κ_x. The ball is that of ``radius``. Otherwise R starts at max(1, |x0|), and is doubled while the lowest point
+    is beyond R/2. That the ball holds a minimum is proved once the cuts alone enclose all minima within it, see
+    :func:`minmin.numerics.central_path.find_reach`, or once mu_x and mu_y prove a smaller one: a minimum is within
+    √(|∇ₓf|² + |∇ᵧf|² mu_x/mu_y)/(2 mu_x) of x - ∇ₓf/(2 mu_x). Until then the bound is that of the gradients, if mu_x
+    and mu_y are known, and else an estimate.
 
     Reference: Gladin, Sadiev, Gasnikov, Dvurechensky, Beznosikov and Alkousa, "Solving smooth min-min and min-max
     problems by mixed oracle algorithms", arXiv:2103.00434, who minimise F by Vaidya's method. Analytic centres: Goffin
@@ -104,6 +105,8 @@ class CuttingPlane(Method):
         require_choice("inner", self.inner, [name for name, s in INNER_SOLVERS.items() if not s.needs_restart])
 
     def check(self, problem: Problem) -> None:
+        if problem.y_is_remote:
+            raise UnsupportedError(f"method {self.name!r} does not run in a federation; take method='reduced-lbfgs'")
         if problem.d_x > _MOST_VARIABLES:
             raise UnsupportedError(
                 f"method {self.name!r} is for at most {_MOST_VARIABLES} variables in x, and this problem has "
@@ -111,8 +114,6 @@ class CuttingPlane(Method):
             )
         if not problem.has_value:
             raise UnsupportedError(f"method {self.name!r} needs values of f; method='reduced-lbfgs' needs none")
-        if problem.y_is_remote:
-            raise UnsupportedError(f"method {self.name!r} does not run in a federation; take method='reduced-lbfgs'")
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
         if INNER_SOLVERS[self.inner].needs_constants:
@@ -139,7 +140,9 @@ class CuttingPlane(Method):
     def step(self, problem: Problem, state: CuttingState) -> CuttingState:
         y, evaluation, y_error = self._lower_y(problem, state)
         if not math.isfinite(evaluation.value + evaluation.grad_x_norm + evaluation.grad_y_norm):
-            raise NonFiniteError(explain_nonfinite(evaluation))
+            if state.best.value is None:
+                raise NonFiniteError(explain_nonfinite(evaluation))
+            return state._replace(x=0.5 * (state.x + state.best.x))
         noise = find_value_noise(problem, evaluation)
         slope_noise, _ = problem.gradient_noise(evaluation)
         not_convex = state.best.not_convex
@@ -174,7 +177,9 @@ class CuttingPlane(Method):
             error = find_y_error(problem, evaluation, memories)
             if allowed is None or not error > max(_MOST_Y_ERROR * state.gap, state.noise):
                 break
-            allowed *= min(0.1, 0.5 * _MOST_Y_ERROR * state.gap / error)
+            # The solver has stopped at the gain that it estimates, so it moves only if asked for less than that.
+            left = min(allowed, max(part.gain for part in memories))
+            allowed = min(0.1, 0.5 * _MOST_Y_ERROR * state.gap / error) * left
         return memories, evaluation, error
 
     def _move(self, problem: Problem, state: CuttingState) -> CuttingState:
@@ -188,7 +193,7 @@ class CuttingPlane(Method):
         floor = 2.0 * noise  # of the lowest f, and of the cut there
         gap = max(-lower, floor)
         if gap == 0.0:  # f and the gradient are exactly zero
-            bound = self._choose_bound(problem, state, 0.0, 0.0)
+            bound = state.choose_bound(problem, 0.0, 0.0)
             return state._replace(candidate=best._replace(bound=bound, exhausted=True))
         pull = _PULL * (size + 1.0) / gap
         u, level = start_path(model, to_flat(state.x) - to_flat(best.x), pull)
@@ -216,7 +221,7 @@ class CuttingPlane(Method):
         state = state._replace(x=x, cuts=cuts, ball=ball, lower=best.value + lower, gap=max(-lower, floor), stuck=stuck)
         if not ball.proved:
             lower = model._replace(radius=_MARGIN * ball.radius).bound_below(sharp.weights)
-        bound = self._choose_bound(problem, state, max(-lower, 0.0) + noise, floor)
+        bound = state.choose_bound(problem, max(-lower, 0.0) + noise, floor)
         note = state.explain_ball(self.radius)
         return state._replace(candidate=best._replace(bound=bound, exhausted=exhausted, note=note))
 
@@ -233,19 +238,10 @@ class CuttingPlane(Method):
                     f"this run saw f = {best.value:.10g}, {excess:.3g} below what mu_x = {constants.mu_x:g} and mu_y = "
                     f"{constants.mu_y:g} prove of the minimum; a constant or {GRADIENT_MAY_BE_WRONG}"
                 )
-            bound = self._choose_bound(problem, state, noise, 2.0 * noise)
+            bound = state.choose_bound(problem, noise, 2.0 * noise)
             return state._replace(candidate=best._replace(bound=bound, exhausted=True))
         gap = min(state.gap, excess)
         return state._replace(x=best.x, cuts=(), lower=-math.inf, gap=gap, candidate=best)
-
-    def _choose_bound(self, problem: Problem, state: CuttingState, value: float, floor: float) -> Bound:
-        """The bound from the cuts, with this value, or the one that the gradients prove if that is better."""
-        constants, by_gradients = problem.constants, state.best.bound
-        bound = Bound(value, floor)
-        if state.ball.proved and constants is not None and constants.mu_y > 0.0:
-            bound = constants.to_bound(value, floor)
-        is_better = bound.is_proved and bound.value <= by_gradients.value
-        return by_gradients if by_gradients.is_proved and not is_better else bound
 
     def patience(self, problem: Problem) -> int:
         return _PATIENCE * (problem.d_x + 3)

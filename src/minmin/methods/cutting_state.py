@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minmin.core.bound import Bound
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION, rounding_error
@@ -96,15 +97,25 @@ class CuttingState(NamedTuple):
             in_x, in_y = evaluation.grad_x_norm + noise_x, evaluation.grad_y_norm + noise_y
             radius = math.sqrt(square(in_x) + square(in_y) * mu_x / mu_y) / (2.0 * mu_x) + noise_x / (2.0 * mu_x)
             radius += rounding_error(evaluation.rounding.eps, norm(evaluation.x) + in_x / mu_x)
-            if not ball.proved or radius < ball.radius:
+            if radius < ball.radius:
                 centre = evaluation.x - (0.5 / mu_x) * evaluation.grad_x
-                return self._replace(ball=Ball(centre, radius, proved=True))
+                lower = self.lower if ball.proved else -math.inf
+                return self._replace(ball=Ball(centre, radius, proved=True), lower=lower)
         if ball.proved:
             return self
         radius = ball.radius
         while norm(self.best.x - ball.centre) > 0.5 * radius:
             radius *= 2.0
         return self if radius == ball.radius else self._replace(ball=ball._replace(radius=radius), lower=-math.inf)
+
+    def choose_bound(self, problem: Problem, value: float, floor: float) -> Bound:
+        """The bound from the cuts, with this value, or the one that the gradients prove if that is better."""
+        constants, by_gradients = problem.constants, self.best.bound
+        bound = Bound(value, floor)
+        if self.ball.proved and constants is not None and constants.mu_y > 0.0:
+            bound = constants.to_bound(value, floor)
+        is_better = bound.is_proved and bound.value <= by_gradients.value
+        return by_gradients if by_gradients.is_proved and not is_better else bound
 
     def find_tangent_above(self, evaluation: Evaluation) -> str:
         """What shows that f is not convex; empty if nothing does.

@@ -184,9 +184,8 @@ class _FunctionEvaluation(Evaluation):
     def _compute_grad_y(self) -> Array:
         if self._problem.grad_y is None:
             if self._problem.constants is None:
-                self._coarsest_eps = max(
-                    self._coarsest_eps, math.sqrt(array_eps(self.y))
-                )  # half of the digits are right
+                half_of_the_digits = math.sqrt(array_eps(self.y))
+                self._coarsest_eps = max(self._coarsest_eps, half_of_the_digits)
             return difference_values(self._problem.fix(self.x), self, self._difference.step)
         return self._read_gradient(self._call("grad_y"), self.y, self._problem.structure_y, "grad_y(x, y)")
 
