@@ -110,3 +110,20 @@ def test_terms(name):
 def test_options_that_do_not_go_together(make, message):
     with pytest.raises(minmin.InputError, match=message):
         make()
+
+
+def test_gradients_that_cannot_be_compared_are_refused():
+    problem = random_glm(np.random.default_rng(5))
+    problem.has_noisy_gradients = True
+    with pytest.raises(minmin.UnsupportedError, match="adaptive=True compares exact gradients"):
+        minmin.minimize(problem, method="bam", adaptive=True)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_loss_without_a_finite_L(name):
+    problem = random_glm(np.random.default_rng(6), "poisson")
+    with pytest.raises(minmin.UnsupportedError, match="or give adaptive=True"):
+        minmin.minimize(problem, method=name)
+    r = minmin.minimize(problem, method=name, adaptive=True)
+    assert r.success
+    assert r.fun - glm_minimum(problem)[1] <= 1e-6
