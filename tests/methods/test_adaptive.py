@@ -120,7 +120,7 @@ def test_gradients_that_cannot_be_compared_are_refused():
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_a_loss_without_a_finite_L(name):
+def test_a_loss_that_is_not_smooth_everywhere(name):
     problem = random_glm(np.random.default_rng(6), "poisson")
     with pytest.raises(minmin.UnsupportedError, match="or give adaptive=True"):
         minmin.minimize(problem, method=name)
