@@ -20,6 +20,7 @@ VARIANTS = {
     "bam-newton": ("bam", {"inner": "newton"}),
     "bam-outer-y": ("bam", {"outer": "y"}),
     "bam-outer-auto": ("bam", {"outer": "auto"}),
+    "bam-triple-momentum": ("bam", {"scheme": "triple-momentum"}),
     "nag": ("nag", {}),
     "nag-rescaled": ("nag", {"rescale": True}),
     "acdm": ("acdm", {}),
