@@ -27,6 +27,10 @@ VARIANTS = {
     "acdm-rescaled": ("acdm", {"rescale": True}),
     "lincoupling": ("lincoupling", {}),
     "lincoupling-rescaled": ("lincoupling", {"rescale": True}),
+    "inexact-outer": ("inexact-outer", {}),
+    "alternating": ("alternating", {}),
+    "alternating-plain": ("alternating", {"accelerated": False}),
+    "cutting-plane": ("cutting-plane", {}),
 }
 """Every method with the options that change what it does."""
 
@@ -59,6 +63,26 @@ def random_quadratic(rng: np.random.Generator, max_condition: float = 1e4) -> Qu
         coupling=float(rng.choice([0.0, 0.5, 1.0])),
         seed=int(rng.integers(2**31)),
     )
+
+
+def tight_quadratic(kappa_x: float, kappa_y: float, seed: int, d: int = 10) -> Quadratic:
+    """Coupled, with d variables in each block and spectra of H_xx and H_yy that fill what the constants allow.
+
+    Pairs of eigenvectors of H_xx and H_yy are coupled by half of what keeps H positive definite. So H lies between half
+    of diag(H_xx, H_yy) and 3/2 of it.
+    """
+    rng = np.random.default_rng(seed)
+    spectra, bases = [], []
+    for kappa in (kappa_x, kappa_y):
+        spectra.append((kappa / 3) ** (rng.permutation(np.r_[0.0, 1.0, rng.uniform(size=d - 2)]) - 1.0))
+        bases.append(np.linalg.qr(rng.standard_normal((d, d)))[0])
+    (a, b), (U, V) = spectra, bases
+    coupling = (U * (0.5 * np.sqrt(a * b))) @ V.T
+    H = np.block([[(U * a) @ U.T, coupling], [coupling.T, (V * b) @ V.T]])
+    margin = 1e-9  # for rounding
+    L, mu = 1.5 * (1 + margin), 1.5 * (1 - margin)
+    constants = minmin.Constants(L_x=L, L_y=L, mu_x=mu / kappa_x, mu_y=mu / kappa_y, source="proved")
+    return Quadratic((H + H.T) / 2, rng.standard_normal(2 * d), d, constants)
 
 
 def random_glm(rng: np.random.Generator, loss: str = "logistic", n: int = 60, sparse: bool = False) -> GLM:

@@ -150,6 +150,7 @@ class Result:
 
         - "grad_x", "grad_y", "value": gradients and values for the method. In a :class:`minmin.Sum` every term's ∇ᵧ
           counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round.
+        - "min_x", "min_y": minimisations over a block by "alternating". The gradients that they take count, too.
         - "hess_yy", "hess_xx": y-Hessians, and x-Hessians where the blocks are exchanged. "hess_product": products
           with the whole Hessian.
         - "hess_yy_product", "hess_xx_diagonal", "third_derivative": for functions of JAX and PyTorch, products with

@@ -64,9 +64,11 @@ def minimize(
         :class:`minmin.problems.Function` does.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
-        "reduced-lbfgs", "bam", "nag", "acdm" or "lincoupling". See :class:`minmin.methods.ReducedNewton`,
-        :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`,
-        :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`, or your own :class:`minmin.Method`.
+        "reduced-lbfgs", "bam", "nag", "acdm", "lincoupling", "inexact-outer", "alternating" or "cutting-plane". See
+        :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`,
+        :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`,
+        :class:`~minmin.methods.InexactOuter`, :class:`~minmin.methods.Alternating`,
+        :class:`~minmin.methods.CuttingPlane`, or your own :class:`minmin.Method`.
     grad_x, grad_y : callables, optional
         Only with a function: functions of (x, y) that return ∇ₓf and ∇ᵧf, like x and y.
     constants : Constants, optional
@@ -147,8 +149,23 @@ def minimize(
 
         "bam", "nag", "acdm", "lincoupling":
 
-        - ``radius=None``: for a convex f with mu_x = 0 or mu_y = 0, a distance within which a minimiser lies of the
-          start, in every such block; or "auto", then the bound is an estimate.
+        - ``radius=None``: for a convex f with mu_x = 0 or mu_y = 0, a distance from the start within which a minimiser
+          lies, in every such block; or "auto", then the bound is an estimate.
+
+        "inexact-outer":
+
+        - ``accuracy=None``: how far f may be above its minimum over y after an inner solve. None is
+          ``tol/(10 κ_x^{3/2})``, which theory needs.
+
+        "alternating":
+
+        - ``accelerated=True``: whether to extrapolate x between minimisations; False is plain alternation.
+
+        "cutting-plane":
+
+        - ``radius=None``: the distance from the start within which x has a minimum. None: the run finds
+          one.
+        - ``inner="lbfgs"``: the solver in y, also "newton" or "nag".
 
     Returns
     -------

@@ -99,10 +99,15 @@ def test_a_strongly_convex_block_is_left_alone():
     assert minmin.minimize(problem, method="bam", tol=1e-6, radius=10.0).fun == pytest.approx(plain.fun, abs=2e-6)
 
 
+def test_a_federation_takes_no_radius():
+    with pytest.raises(minmin.UnsupportedError, match=r"radius= does not work in a federation yet"):
+        minmin.federated.run([minmin.federated.Client(LeastSquares(0).problem())], "bam", radius=1.0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, r"needs mu_x > 0, .* mu_x = 0; give radius=, a distance from the start to a minimiser, or radius='auto'"),
+        ({}, r"needs mu_x > 0, .* mu_x = 0; add a small penalty on x; or give radius=, a distance from the start"),
         ({"radius": -1.0}, r"radius = -1.0 must be positive and finite, or 'auto'"),
         ({"radius": "large"}, r"radius must be a number, got 'large'"),
         ({"radius": 1.0, "tol": 0.0}, r"radius = 1.0 needs tol > 0"),

@@ -160,6 +160,8 @@ def _build_method(
 ) -> Method:
     if isinstance(name, Method) or name in _FROM_MINIMIZE:
         method, _ = build(name, federation, options, None, OF_RUN)
+        if getattr(method, "radius", None) is not None:
+            raise UnsupportedError("radius= does not work in a federation yet: add a small penalty at every client")
         method.outer_block(federation).orient(federation)  # raises if y is the outer block
         method.check(federation)
         return method

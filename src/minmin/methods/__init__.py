@@ -11,8 +11,11 @@ from minmin.core.second_order import SecondOrderProblem
 from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.acdm import Acdm
+from minmin.methods.alternating import Alternating
 from minmin.methods.bam import Bam
 from minmin.methods.base import Candidate, Method, refuse_terms, require_constants
+from minmin.methods.cutting_plane import CuttingPlane
+from minmin.methods.inexact_outer import InexactOuter
 from minmin.methods.keywords import OF_MINIMIZE, Keywords
 from minmin.methods.lincoupling import LinCoupling
 from minmin.methods.nag import Nag
@@ -21,14 +24,28 @@ from minmin.methods.reduced_lbfgs import ReducedLbfgs
 from minmin.methods.reduced_newton import ReducedNewton
 
 _METHODS: dict[str, type[Method]] = {
-    kind.name: kind for kind in (ReducedNewton, ReducedLbfgs, Bam, Nag, Acdm, LinCoupling)
+    kind.name: kind
+    for kind in (
+        ReducedNewton,
+        ReducedLbfgs,
+        Bam,
+        Nag,
+        Acdm,
+        LinCoupling,
+        InexactOuter,
+        Alternating,
+        CuttingPlane,
+    )
 }
 _RENAMED_OPTIONS = {"looseness": "inner_tolerance_ratio"}
 
 __all__ = [
     "Acdm",
+    "Alternating",
     "Bam",
     "Candidate",
+    "CuttingPlane",
+    "InexactOuter",
     "LinCoupling",
     "Method",
     "Nag",

@@ -133,8 +133,9 @@ def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False)
             )
         if mu == 0.0 and not may_be_flat:
             raise UnsupportedError(
-                f"method {name!r} needs mu_{block} > 0, and this problem has mu_{block} = 0; give radius=, a distance "
-                f"from the start to a minimiser, or radius='auto'; or add a small penalty on {block}"
+                f"method {name!r} needs mu_{block} > 0, and this problem has mu_{block} = 0; add a small penalty on "
+                f"{block}; or give radius=, a distance from the start to a minimiser, or radius='auto': "
+                "bam, nag, acdm and lincoupling take it"
             )
     return constants
 

@@ -109,6 +109,16 @@ def report_y_secant(constants: Constants, seen: float, size: float, largest: flo
         _report("mu", constants, True, seen / size)
 
 
+def check_curvature(constants: Constants, in_y: bool, least: float, largest: float) -> None:
+    """Compare the eigenvalues of a block of a constant Hessian with the constants; raise if they do not fit."""
+    L, mu = (constants.L_y, constants.mu_y) if in_y else (constants.L_x, constants.mu_x)
+    where = "everywhere"
+    if largest > (1 + _TOLERANCE) * L:
+        _report("L", constants, in_y, largest, where=where)
+    if least < (1 - _TOLERANCE) * mu:
+        _report("mu", constants, in_y, least, where=where)
+
+
 def _is_lost_in_noise(change: float, largest: float, eps: float) -> bool:
     """Whether a change of gradient is so small, compared with the run's largest gradient, that it may be rounding.
 
@@ -118,12 +128,19 @@ def _is_lost_in_noise(change: float, largest: float, eps: float) -> bool:
     return change < math.sqrt(eps) * largest
 
 
-def _report(kind: str, constants: Constants, in_y: bool, observed: float, or_other: bool = False) -> NoReturn:
+def _report(
+    kind: str,
+    constants: Constants,
+    in_y: bool,
+    observed: float,
+    or_other: bool = False,
+    where: str = "between two points of this run",
+) -> NoReturn:
     names = [f"{kind}_{block}" for block in constants.blocks]
     stated = [getattr(constants, f"{kind}_{block}") for block in "xy"]
     alternative = f" (or {names[not in_y]} = {stated[not in_y]:g}, as the blocks interact)" if or_other else ""
     raise ConstantsError(
-        f"{names[in_y]} = {stated[in_y]:g} does not hold: between two points of this run f has the curvature "
+        f"{names[in_y]} = {stated[in_y]:g} does not hold: {where} f has the curvature "
         f"{observed:.4g} in {constants.blocks[in_y]}{alternative}; "
         f"give a {'larger' if kind == 'L' else 'smaller'} {names[in_y]}; or {GRADIENT_MAY_BE_WRONG}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Callable
 from copy import copy
@@ -13,11 +14,12 @@ from minmin.core.arrays import Array, array_eps, as_real, same_kind, zeros
 from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_constants_type, require_size
-from minmin.core.rounding import RoundingScale
+from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.structure import Structure, choose_prototype, join_arrays, make_structures
 from minmin.core.tree import find_leaves
 from minmin.core.vectors import copy_vector, norm
-from minmin.errors import InputError, UserCodeError
+from minmin.errors import InputError, UserCodeError, as_number
+from minmin.problems.differences import Difference, choose_difference, difference_values
 
 _ANOTHER_LIBRARY = (
     "x and y are NumPy arrays, as the start is; for functions of another library give a start of that library, such as "
@@ -37,7 +39,9 @@ class Function(Problem):
         once f was infinite or NaN where ∇ᵧf was finite.
     grad_x, grad_y : callable
         ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y, or the structures of x and y.
-        Like f, they may be infinite or NaN outside of f's domain, but not at the start.
+        Like f, they may be infinite or NaN outside of f's domain, but not at the start. If ``grad_y`` is None,
+        differences of values replace it: each ∇ᵧf then takes d_y + 1 values, which are counted. With constants, bounds
+        include the error of the differences.
     d_x, d_y : int, optional
         Lengths of x and y, if both are flat arrays.
     x0, y0 : nested dicts, lists, tuples and NamedTuples of arrays and numbers, optional
@@ -46,6 +50,8 @@ class Function(Problem):
         result. A list of numbers is one array.
     constants : Constants, optional
         Methods' guarantees and certificates are based on them; see :class:`minmin.Constants`.
+    value_error : float, optional
+        How far a value may be off; by default the rounding error of f. It matters if ``grad_y`` is None.
 
     Examples
     --------
@@ -65,17 +71,23 @@ class Function(Problem):
         self,
         value: Callable[[Any, Any], float] | None,
         grad_x: Callable[[Any, Any], Any],
-        grad_y: Callable[[Any, Any], Any],
+        grad_y: Callable[[Any, Any], Any] | None,
         *,
         d_x: int | None = None,
         d_y: int | None = None,
         x0: Any = None,
         y0: Any = None,
         constants: Constants | None = None,
+        value_error: float | None = None,
     ):
         for name, function in {"value": value, "grad_x": grad_x, "grad_y": grad_y}.items():
-            if not callable(function) and not (name == "value" and function is None):
+            if not callable(function) and not (name != "grad_x" and function is None):
                 raise InputError(f"{name} must be callable as {name}(x, y), got {function!r}")
+        if value is None and grad_y is None:
+            raise InputError("give grad_y or value: without ∇ᵧf, f must be known, and differences of it replace ∇ᵧf")
+        if value_error is not None and not 0.0 < as_number(value_error, "value_error") < math.inf:
+            raise InputError(f"value_error = {value_error} must be positive and finite")
+        self.value_error = value_error
         self.value = value
         self.grad_x = grad_x
         self.grad_y = grad_y
@@ -140,7 +152,20 @@ class _FunctionEvaluation(Evaluation):
     @property
     def rounding(self) -> RoundingScale:
         """In the lowest precision that a callable has returned so far: it may be single precision."""
-        return RoundingScale(max(array_eps(self.x), self._coarsest_eps), norm(self.y))
+        eps = max(array_eps(self.x), self._coarsest_eps)
+        return RoundingScale(eps, norm(self.y), self._difference_terms(eps))
+
+    def _difference_terms(self, eps: float) -> float:
+        """The size of terms whose rounding errors would be the error of differences of values; zero without these."""
+        constants = self._problem.constants
+        if self._problem.grad_y is not None or constants is None or not math.isfinite(constants.L_y):
+            return 0.0
+        return self._difference.error / (rounding_error(eps, 1.0) * math.sqrt(constants.L_y))
+
+    @property
+    def _difference(self) -> Difference:
+        p = self._problem
+        return choose_difference(self.value, self.y, p.constants, p.value_error)
 
     def locate(self, gradient: str, index: int) -> str:
         structure = self._problem.structure_x if gradient == "grad_x" else self._problem.structure_y
@@ -157,6 +182,11 @@ class _FunctionEvaluation(Evaluation):
         return self._read_gradient(self._call("grad_x"), self.x, self._problem.structure_x, "grad_x(x, y)")
 
     def _compute_grad_y(self) -> Array:
+        if self._problem.grad_y is None:
+            if self._problem.constants is None:
+                half_of_the_digits = math.sqrt(array_eps(self.y))
+                self._coarsest_eps = max(self._coarsest_eps, half_of_the_digits)
+            return difference_values(self._problem.fix(self.x), self, self._difference.step)
         return self._read_gradient(self._call("grad_y"), self.y, self._problem.structure_y, "grad_y(x, y)")
 
     def _call(self, name: str) -> Any:

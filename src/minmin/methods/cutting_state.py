@@ -1,0 +1,144 @@
+"""The state of cutting-plane between two steps: the cuts, the ball, and the model they make."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from minmin.core.bound import Bound
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Problem
+from minmin.core.rounding import VALUE_PRECISION, rounding_error
+from minmin.core.vectors import Vector, dot, norm, square, to_flat
+from minmin.methods.base import Candidate
+from minmin.methods.cut import Cut
+from minmin.methods.inner.partial_minimum import YMemory
+from minmin.methods.secants import SecantPoint
+from minmin.numerics.central_path import Model
+
+DOUBLE_EPS = float(np.finfo(np.float64).eps)
+_NEAR_BOUNDARY = 0.95
+"""Beyond this fraction of a given radius, the message asks whether it is large enough."""
+
+
+class Ball(NamedTuple):
+    """Where a minimum is, and whether that is proved, or given by the user."""
+
+    centre: Vector
+    radius: float
+    proved: bool
+
+
+class CuttingState(NamedTuple):
+    """The state between two steps.
+
+    Attributes
+    ----------
+    x : vector
+        Where the next cut is made.
+    y : tuple of YMemory
+        One per part of y.
+    cuts : tuple of Cut
+    ball : Ball
+    lower : float
+        A lower bound on F on the ball.
+    gap : float
+        The lowest f so far less that bound, before the last step; infinite at first.
+    best : Candidate
+        The point with the lowest f, with the bound that its gradients prove.
+    best_gradients : pair of vectors or None
+        ∇ₓf and ∇ᵧf there; None before the first step.
+    noise : float
+        The rounding error of that f.
+    stuck : int
+        Iterations in a row without progress, as far as rounding errors let it be seen.
+    candidate : Candidate
+        The same point with the best bound.
+    secant_point : SecantPoint or None
+    """
+
+    x: Vector
+    y: tuple[YMemory, ...]
+    cuts: tuple[Cut, ...]
+    ball: Ball
+    lower: float
+    gap: float
+    best: Candidate
+    best_gradients: tuple[Vector, Vector] | None
+    noise: float
+    stuck: int
+    candidate: Candidate
+    secant_point: SecantPoint | None
+
+    def make_model(self) -> Model:
+        """The cuts as a function of z - x and relative to f, for the x and f of the best point."""
+        assert self.best.value is not None
+        origin = to_flat(self.best.x)
+        centre = to_flat(self.ball.centre) - origin
+        slopes = np.stack([to_flat(cut.gradient) for cut in self.cuts])
+        points = np.stack([to_flat(cut.x) for cut in self.cuts]) - origin
+        values = np.array([cut.value - cut.error for cut in self.cuts])
+        farthest = np.linalg.norm(points - centre, axis=1) + self.ball.radius
+        slope_errors = np.array([cut.slope_error for cut in self.cuts]) * farthest
+        sizes = np.abs(values) + abs(self.best.value) + np.linalg.norm(slopes, axis=1) * farthest
+        offsets = values - self.best.value - np.einsum("ij,ij->i", slopes, points)
+        return Model(slopes, offsets - slope_errors - rounding_error(DOUBLE_EPS, 1.0) * sizes, centre, self.ball.radius)
+
+    def choose_ball(self, problem: Problem, evaluation: Evaluation) -> CuttingState:
+        """The state with the smallest ball that is proved, or with one that is large enough around the best point."""
+        ball = self.ball
+        constants = problem.constants
+        if constants is not None and min(constants.mu_x, constants.mu_y) > 0.0:
+            # mu_x|d_x|² + mu_y|d_y|² <= <∇f, d> for the way d to a minimum, with the squares completed
+            mu_x, mu_y = constants.lower_mu(evaluation.rounding.eps)
+            noise_x, noise_y = problem.gradient_noise(evaluation)
+            in_x, in_y = evaluation.grad_x_norm + noise_x, evaluation.grad_y_norm + noise_y
+            radius = math.sqrt(square(in_x) + square(in_y) * mu_x / mu_y) / (2.0 * mu_x) + noise_x / (2.0 * mu_x)
+            radius += rounding_error(evaluation.rounding.eps, norm(evaluation.x) + in_x / mu_x)
+            if radius < ball.radius:
+                centre = evaluation.x - (0.5 / mu_x) * evaluation.grad_x
+                lower = self.lower if ball.proved else -math.inf
+                return self._replace(ball=Ball(centre, radius, proved=True), lower=lower)
+        if ball.proved:
+            return self
+        radius = ball.radius
+        while norm(self.best.x - ball.centre) > 0.5 * radius:
+            radius *= 2.0
+        return self if radius == ball.radius else self._replace(ball=ball._replace(radius=radius), lower=-math.inf)
+
+    def choose_bound(self, problem: Problem, value: float, floor: float) -> Bound:
+        """The bound from the cuts, with this value, or the one that the gradients prove if that is better."""
+        constants, by_gradients = problem.constants, self.best.bound
+        bound = Bound(value, floor)
+        if self.ball.proved and constants is not None and constants.mu_y > 0.0:
+            bound = constants.to_bound(value, floor)
+        is_better = bound.is_proved and bound.value <= by_gradients.value
+        return by_gradients if by_gradients.is_proved and not is_better else bound
+
+    def find_tangent_above(self, evaluation: Evaluation) -> str:
+        """What shows that f is not convex; empty if nothing does.
+
+        That is f below its tangent in x and y, at the best point or at the new one: nothing is assumed of how well y
+        is solved.
+        """
+        best, e = self.best, evaluation
+        assert best.value is not None
+        assert self.best_gradients is not None
+        dx, dy = e.x - best.x, e.y - best.y
+        in_x, in_y = self.best_gradients
+        pairs = (
+            (e.value, best.value, dot(in_x, dx) + dot(in_y, dy)),
+            (best.value, e.value, -dot(e.grad_x, dx) - dot(e.grad_y, dy)),
+        )
+        for value, other, change in pairs:
+            if other + change > value + VALUE_PRECISION * (abs(value) + abs(other) + abs(change)):
+                return f"f = {value:.10g} lies below {other + change:.10g}, its tangent at another point of this run"
+        return ""
+
+    def explain_ball(self, radius: float | None) -> str:
+        """A remark where the best point is near the boundary of the ball that the user gave."""
+        if radius is None or norm(self.best.x - self.ball.centre) < _NEAR_BOUNDARY * radius:
+            return ""
+        return f"x is near the boundary of the ball of radius = {radius:g} around the start: is that large enough?"

@@ -1,0 +1,173 @@
+"""Nesterov's method on F(x) = min_y f(x, y), with gradients from inexact inner solves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import ClassVar, NamedTuple
+
+from minmin.core.arrays import Array
+from minmin.core.constants import Constants
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Problem, Slice, YTask
+from minmin.core.vectors import Vector, parts_of, square
+from minmin.errors import InputError, as_number
+from minmin.methods.base import Candidate, Method, require_constants
+from minmin.methods.inner.accurate_minimum import AccurateMinimum
+from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.secants import SecantPoint, check_constants
+from minmin.methods.theory import theory_patience
+
+_MOST_FAILURES = 3
+"""After this many inner solves in a row that take more gradients than exact arithmetic needs, rounding errors are taken
+to be the cause; the same choice as in BAM."""
+
+
+class OracleMemory(NamedTuple):
+    """One part of y where its last solve ended, how many solves in a row failed, and the largest ∇ᵧf so far."""
+
+    y: Array
+    failures: int
+    largest_gradient: float
+
+
+class InexactOuterState(NamedTuple):
+    """The next x_under, the parts of y, the candidate, and the newest point with both gradients (None at first)."""
+
+    x_under: Vector
+    y: tuple[OracleMemory, ...]
+    candidate: Candidate
+    secant_point: SecantPoint | None
+
+
+@dataclass(frozen=True)
+class InexactOuter(Method):
+    """Nesterov's method on F(x) = min_y f(x, y), with a gradient of F from an inner solve to a fixed accuracy.
+
+    Problem: min F(x), F(x) = min_y f(x, y). F is L_x-smooth and μ_x-strongly convex, as f is in x. It is what the
+    Block Accelerated Method (:class:`minmin.methods.Bam`) is compared with by Kovalev, Gasnikov and Malinovsky.
+
+    Algorithm: ỹ with |∇ᵧf(x_under, ỹ)|²/(2μ_y) <= δ, by Nesterov's method in y from the last ỹ;
+    x̄⁺ = x_under - ∇ₓf(x_under, ỹ)/L_x, x_under⁺ = x̄⁺ + β(x̄⁺ - x̄) with β = (√κ_x - 1)/(√κ_x + 1).
+
+    Guarantee: with g = ∇ₓf(x_under, ỹ) and p = f(x_under, ỹ) - δ, for every x
+
+        μ_x/2 |x - x_under|² <= F(x) - p - <g, x - x_under> <= L_x/2 |x - x_under|² + δ,
+
+    so (p, g) is a (δ, L_x, μ_x)-oracle of F in the sense of Devolder, Glineur and Nesterov. Each step then adds at most
+    δ to what Nesterov's proof bounds: F(x̄ᵏ) - F* <= (1 - 1/√κ_x)ᵏ · 2(F(x⁰) - F*) + √κ_x δ. The bound from both
+    gradients is at most 4κ_x times the right side, plus δ. So with δ = tol/(10 κ_x^{3/2}) it is at most tol after
+    √κ_x ln(16 κ_x (F(x⁰) - F*)/tol) calls of ∇ₓ. A solve in y takes at most √κ_y ln(18 κ_y² g₀/δ) + 2 calls of ∇ᵧ,
+    g₀ = |∇ᵧf|²/(2μ_y) at its start. In total O(√(κ_x κ_y) log² 1/tol) calls of ∇ᵧ, where BAM needs
+    O(max(√κ_x, √κ_y) log 1/tol).
+
+    Reference: Devolder, Glineur and Nesterov, "First-order methods with inexact oracle: the strongly convex case"
+    (2013), CORE 2013/16. Outer methods with inner solves for min-min problems: Bolte, Glaudin, Pauwels and Serrurier,
+    "The backtrack Hölder gradient method with application to min-max and min-min problems" (2023); Gladin, Sadiev,
+    Gasnikov, Dvurechensky, Beznosikov and Alkousa, "Solving smooth min-min and min-max problems by mixed oracle
+    algorithms", arXiv:2103.00434.
+
+    Parameters
+    ----------
+    accuracy : float, optional
+        δ. By default tol/(10 κ_x^{3/2}), with the tol of the run; without a tol, y is solved as exactly as rounding
+        allows.
+    """
+
+    name: ClassVar[str] = "inexact-outer"
+    state_types: ClassVar[tuple[type, ...]] = (InexactOuterState, OracleMemory, SecantPoint)
+    accuracy: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.accuracy is None:
+            return
+        accuracy = as_number(self.accuracy, "accuracy")
+        if not 0.0 < accuracy < math.inf:
+            raise InputError(f"accuracy = {accuracy} must be positive and finite: how far f may be above min_y f(x, y)")
+        object.__setattr__(self, "accuracy", accuracy)
+
+    def check(self, problem: Problem) -> None:
+        require_constants(self.name, problem)
+
+    def aim(self, tol: float) -> InexactOuter:
+        return AimedInexactOuter(**asdict(self), tol=tol) if tol > 0.0 else self
+
+    def find_accuracy(self, constants: Constants) -> float:
+        """δ; 0 for as exact as rounding allows."""
+        return 0.0 if self.accuracy is None else self.accuracy
+
+    def find_note(self, constants: Constants) -> str:
+        """What the message of the result should say about the accuracy."""
+        return ""
+
+    def init(self, problem: Problem, x: Vector, y: Vector) -> InexactOuterState:
+        task = InexactOracle(0.0, require_constants(self.name, problem))
+        return InexactOuterState(x, tuple(task.begin(part) for part in parts_of(y)), Candidate(x, y), None)
+
+    def step(self, problem: Problem, state: InexactOuterState) -> InexactOuterState:
+        constants = require_constants(self.name, problem)
+        # f is the weighted sum of its parts, so its accuracy is that of each part times the sum of weights.
+        accuracy = self.find_accuracy(constants) / sum(problem.part_weights or (1.0,))
+        task = InexactOracle(accuracy, constants)
+        parts, evaluation = problem.fix(state.x_under).run_on_parts(task, state.y)
+        x_bar = state.x_under - (1.0 / constants.L_x) * evaluation.grad_x
+        root = math.sqrt(constants.kappa_x)
+        momentum = (root - 1.0) / (root + 1.0)
+        # The descent lemma carries the bound from (x_under, ỹ) to (x̄, ỹ).
+        bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
+        return InexactOuterState(
+            x_under=x_bar + momentum * (x_bar - state.candidate.x),
+            y=parts,
+            candidate=Candidate(
+                x_bar,
+                evaluation.y,
+                bound,
+                exhausted=any(part.failures >= _MOST_FAILURES for part in parts),
+                note=self.find_note(constants),
+                gradient_size=evaluation.gradient_size,
+                measured_before=True,
+            ),
+            secant_point=check_constants(problem, evaluation, state.secant_point),
+        )
+
+    def patience(self, problem: Problem) -> int:
+        constants = require_constants(self.name, problem)
+        return theory_patience(1.0 / math.sqrt(constants.kappa_x), max(constants.kappa_x, constants.kappa_y))
+
+
+@dataclass(frozen=True)
+class AimedInexactOuter(InexactOuter):
+    """inexact-outer for a run that ends where the bound is at most ``tol``."""
+
+    tol: float = 0.0
+
+    def find_accuracy(self, constants: Constants) -> float:
+        return self._needed(constants) if self.accuracy is None else self.accuracy
+
+    def find_note(self, constants: Constants) -> str:
+        needed = self._needed(constants)
+        if self.accuracy is None or self.accuracy <= needed:
+            return ""
+        return f"accuracy = {self.accuracy:g} may be too coarse: theory needs {needed:.2g} for this tol"
+
+    def _needed(self, constants: Constants) -> float:
+        return self.tol / (10.0 * constants.kappa_x * math.sqrt(constants.kappa_x))
+
+
+@dataclass(frozen=True)
+class InexactOracle(YTask):
+    """Minimise f over one part of y to an accuracy, by Nesterov's method; the evaluation holds the gradient of F."""
+
+    name: ClassVar[str] = "inexact-oracle"
+    memory_types: ClassVar[tuple[type, ...]] = (OracleMemory,)
+    accuracy: float
+    constants: Constants
+
+    def begin(self, y: Array) -> OracleMemory:
+        return OracleMemory(y, 0, 0.0)
+
+    def run(self, part: Slice, memory: OracleMemory) -> tuple[OracleMemory, Evaluation]:
+        objective = AccurateMinimum(part, memory.y, self.accuracy, self.constants, memory.largest_gradient)
+        point, _ = INNER_SOLVERS["nag"].solve(objective, None)
+        failures = 0 if point.solved else memory.failures + 1
+        return OracleMemory(point.v, failures, objective.largest_gradient), point.evaluation

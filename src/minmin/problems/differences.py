@@ -1,0 +1,58 @@
+"""∇ᵧf by differences of values, for functions that have no gradient in y."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from minmin.core.arrays import Array, array_eps, to_like
+from minmin.core.constants import Constants
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Slice
+from minmin.core.rounding import rounding_error
+from minmin.core.vectors import largest_entry
+
+
+class Difference(NamedTuple):
+    """A step of forward differences, and the error of the gradient that they give.
+
+    Attributes
+    ----------
+    step : float
+        h: every coordinate of y is moved by this.
+    error : float
+        A bound on the norm of the error; infinite if L_y is not known.
+    """
+
+    step: float
+    error: float
+
+
+def choose_difference(
+    value: float, y: Array, constants: Constants | None, value_error: float | None = None
+) -> Difference:
+    """The best step for values with this error, by default that of rounding.
+
+    (f(y + h e_i) - f(y))/h is off by at most L_y h/2 + 2ε/h if values are off by ε. That is least for h = 2√(ε/L_y),
+    where it is 2√(ε L_y).
+    """
+    eps = array_eps(y)
+    epsilon = rounding_error(eps, abs(value)) if value_error is None else value_error
+    spacing = eps * max(1.0, largest_entry(y))
+    if constants is None or not math.isfinite(constants.L_y):
+        return Difference(max(math.sqrt(epsilon), math.sqrt(eps) * max(1.0, largest_entry(y))), math.inf)
+    L = constants.L_y
+    step = max(2.0 * math.sqrt(epsilon / L), 2.0 * spacing)
+    return Difference(step, math.sqrt(y.shape[0]) * (0.5 * L * step + 2.0 * epsilon / step))
+
+
+def difference_values(at: Slice, here: Evaluation, step: float) -> Array:
+    """∇ᵧf by d_y more values, each counted."""
+    y, d = here.y, here.y.shape[0]
+    slopes = np.zeros(d)
+    for i in range(d):
+        moved = y + to_like(step * np.eye(1, d, i)[0], y)
+        slopes[i] = (at.at(moved).value - here.value) / float((moved - y)[i])
+    return to_like(slopes, y)
