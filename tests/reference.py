@@ -21,6 +21,7 @@ VARIANTS = {
     "bam-outer-y": ("bam", {"outer": "y"}),
     "bam-outer-auto": ("bam", {"outer": "auto"}),
     "bam-adaptive": ("bam", {"adaptive": True}),
+    "bam-triple-momentum": ("bam", {"scheme": "triple-momentum"}),
     "nag": ("nag", {}),
     "nag-rescaled": ("nag", {"rescale": True}),
     "nag-adaptive": ("nag", {"adaptive": True}),

@@ -138,6 +138,8 @@ def minimize(
 
         - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg".
         - ``outer="x"``: the block that is moved once per iteration, also "y" or "auto".
+        - ``scheme="nesterov"``: the outer steps, also "triple-momentum": fewer calls of ∇ₓ, but no theorem for
+          inexact inner solves.
 
         "nag", "acdm", "lincoupling":
 

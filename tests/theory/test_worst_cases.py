@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minmin.core.constants import Constants
+from minmin.errors import UnsupportedError
 from minmin.methods.nag import nag_half, nag_steps
 from minmin.methods.theory import block_parameters, metric
 from minmin.theory import lyapunov_rate, rate
@@ -147,3 +148,21 @@ def test_more_functions_have_no_smaller_worst_case(exact):
 def test_condition_numbers_of_one_are_allowed():
     assert rate("bam", kappa_x=1, kappa_y=1, steps=2).holds
     assert rate("nag", kappa_x=1, kappa_y=1).worst_case == pytest.approx(0.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("kappa_y", [10.0, 100.0])
+def test_triple_momentum_with_exact_inner_solves_has_the_rate_of_its_theorem(kappa_y):
+    r = lyapunov_rate("bam-triple-momentum", kappa_x=10.0, kappa_y=kappa_y, exact=True)
+    assert r.theorem == pytest.approx((1 - 10.0**-0.5) ** 2)
+    assert r.worst_case == pytest.approx(r.theorem, abs=1e-3)
+
+
+def test_triple_momentum_with_inexact_inner_solves_is_certified_to_be_faster_than_bam():
+    kappas = {"kappa_x": 10.0, "kappa_y": 1000.0}
+    triple, bam = (lyapunov_rate(name, **kappas).worst_case for name in ("bam-triple-momentum", "bam"))
+    assert triple < 0.5 < bam
+
+
+def test_triple_momentum_has_no_theorem_about_a_number_of_steps():
+    with pytest.raises(UnsupportedError, match="use lyapunov_rate"):
+        rate("bam-triple-momentum", kappa_x=10.0, kappa_y=10.0)

@@ -13,6 +13,7 @@ from minmin.core.orientation import Outer
 from minmin.core.problem import Problem, Slice, YTask
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
+from minmin.errors import UnsupportedError
 from minmin.methods.adaptive import Adaptive, require_adaptive, require_all_gradients
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
 from minmin.methods.inner.proximal import ProximalObjective
@@ -20,6 +21,7 @@ from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import BlockParameters, block_parameters, theory_patience
+from minmin.methods.triple_momentum import look_ahead, take_step, triple_parameters
 from minmin.numerics.lbfgs import Pairs
 
 _MOST_FAILURES = 3
@@ -31,10 +33,11 @@ change from 122 to 133 for κ_x = 10, from 172 to 174 for 20, and from 404 to 34
 _CLEAR_RATIO = 2.0
 """The blocks are exchanged only if κ_x is at least this times κ_y. If both are equal, the exchange costs calls of ∇ₓ
 for every κ_x from 5 to 400: 445 instead of 404 for κ_x = 100, where the factor 2 saves 60."""
+SCHEMES = ("nesterov", "triple-momentum")
 
 
 class XState(NamedTuple):
-    """x^k and x̄^k."""
+    """x^k and x̄^k; with triple momentum ξ_x^k and ξ_x^{k-1}."""
 
     x: Vector
     x_bar: Vector
@@ -46,7 +49,7 @@ class YState(NamedTuple):
     Attributes
     ----------
     y, y_bar : arrays
-        y^k and ȳ^k.
+        y^k and ȳ^k; with triple momentum ξ_y^k and ξ_y^{k-1}.
     offset : array
         ȳ^k - y_under^k: the start of the next inner solve, relative to its centre.
     solver : any
@@ -111,6 +114,10 @@ class Bam(Method):
     adaptive : bool
         Whether to estimate the constants during the run; the problem needs none, and the bound is an estimate. See
         :class:`minmin.methods.adaptive.Adaptive`.
+    scheme : {"nesterov", "triple-momentum"}, default "nesterov"
+        "nesterov" is Algorithm 1. "triple-momentum" has other steps, see :mod:`minmin.methods.triple_momentum`, and
+        takes about 0.85 times as many calls of ∇ₓ. Theorem 2.2 does not cover it: its rate is proved for exact inner
+        solves only, and certified numerically for inexact ones. It takes no terms.
     """
 
     name: ClassVar[str] = "bam"
@@ -120,12 +127,17 @@ class Bam(Method):
     outer: str = "x"
     radius: float | str | None = None
     adaptive: bool = False
+    scheme: str = "nesterov"
 
     def __post_init__(self) -> None:
         require_choice("inner", self.inner, INNER_SOLVERS)
         require_choice("outer", self.outer, ("x", "y", "auto"))
+        require_choice("scheme", self.scheme, SCHEMES)
         check_radius(self.radius)
-        require_adaptive(self.adaptive, self.radius, other="outer='auto'" if self.outer == "auto" else "")
+        given = {"outer='auto'": self.outer == "auto", "scheme='triple-momentum'": self.scheme != "nesterov"}
+        require_adaptive(
+            self.adaptive, self.radius, other=next((option for option, is_on in given.items() if is_on), "")
+        )
 
     def aim(self, tol: float) -> Method:
         if self.adaptive:
@@ -137,6 +149,8 @@ class Bam(Method):
             require_all_gradients(self.name, problem)
         else:
             require_constants(self.name, problem, may_be_flat=self.radius is not None)
+        if problem.has_terms and self.scheme != "nesterov":
+            raise UnsupportedError(f"scheme={self.scheme!r} does not support terms in x or y; scheme='nesterov' does")
         INNER_SOLVERS[self.inner].check_term(problem)
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
@@ -150,18 +164,18 @@ class Bam(Method):
         return Outer.Y if exchange_pays and not INNER_SOLVERS[self.inner].needs_y_hessian else Outer.X
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
-        half = YHalf(self.inner, require_constants(self.name, problem))
+        half = YHalf(self.inner, require_constants(self.name, problem), self.scheme)
         return BamState(XState(x, x), tuple(half.begin(part) for part in parts_of(y)), Candidate(x, y), None)
 
     def step(self, problem: Problem, state: BamState) -> BamState:
         constants = require_constants(self.name, problem)
-        p = block_parameters(constants)
-        x_under = extrapolate(p, state.x.x, state.x.x_bar)
-        y_states, evaluation = problem.fix(x_under).run_on_parts(YHalf(self.inner, constants), state.y)
-        x_state = x_half(p, x_under, state.x, evaluation.grad_x, problem.term_x)
-        # Lemma 2.1 carries the bound from (x_under, ȳ) to (x̄, ȳ).
+        x_under = _find_under(self.scheme, constants, *state.x)
+        half = YHalf(self.inner, constants, self.scheme)
+        y_states, evaluation = problem.fix(x_under).run_on_parts(half, state.y)
+        x_state, x_end = self._move_x(constants, state.x, x_under, evaluation.grad_x, problem.term_x)
+        # Lemma 2.1 carries the bound from (x_under, ȳ) to (x_end, ȳ).
         if problem.has_terms:
-            bound = problem.bound_with_terms(evaluation, x_reached=Reached(x_state.x_bar, constants.L_x))
+            bound = problem.bound_with_terms(evaluation, x_reached=Reached(x_end, constants.L_x))
         else:
             bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
         exhausted = any(y.failures >= _MOST_FAILURES for y in y_states)
@@ -169,7 +183,7 @@ class Bam(Method):
             x=x_state,
             y=y_states,
             candidate=Candidate(
-                x_state.x_bar,
+                x_end,
                 evaluation.y,
                 bound,
                 exhausted,
@@ -179,6 +193,17 @@ class Bam(Method):
             secant_point=check_constants(problem, evaluation, state.secant_point),
         )
 
+    def _move_x(
+        self, constants: Constants, state: XState, x_under: Vector, grad_x: Vector, term: Term | None
+    ) -> tuple[XState, Vector]:
+        """The next state of x, and the end of a gradient step from x_under, where the candidate is."""
+        if self.scheme == "nesterov":
+            new = x_half(block_parameters(constants), x_under, state, grad_x, term)
+            return new, new.x_bar
+        p = triple_parameters(constants)
+        new = XState(take_step(p, p.step_x, *state, grad_x), state.x)
+        return new, x_under - (1.0 / constants.L_x) * grad_x
+
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, problem)
         return theory_patience(block_parameters(constants).alpha, max(constants.kappa_x, constants.kappa_y))
@@ -187,6 +212,13 @@ class Bam(Method):
 def extrapolate(p: BlockParameters, point: Vector, bar: Vector) -> Vector:
     """x_under = αx + (1-α)x̄, and the same for y."""
     return p.alpha * point + (1.0 - p.alpha) * bar
+
+
+def _find_under(scheme: str, constants: Constants, point: Vector, bar: Vector) -> Vector:
+    """The centre of the next step in one block, in either scheme."""
+    if scheme == "nesterov":
+        return extrapolate(block_parameters(constants), point, bar)
+    return look_ahead(triple_parameters(constants), point, bar)
 
 
 @dataclass(frozen=True)
@@ -200,26 +232,32 @@ class YHalf(YTask):
     memory_types: ClassVar[tuple[type, ...]] = (YState, Pairs)
     inner: str
     constants: Constants
+    scheme: str = "nesterov"
 
     def begin(self, y: Array) -> YState:
         return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y), 0, 0.0)
 
     def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
-        p = block_parameters(self.constants)
-        y_under = extrapolate(p, state.y, state.y_bar)
+        p = block_parameters(self.constants) if self.scheme == "nesterov" else triple_parameters(self.constants)
+        y_under = _find_under(self.scheme, self.constants, state.y, state.y_bar)
         objective = ProximalObjective(part, y_under, state.offset, p, state.largest_gradient)
         found, memory = INNER_SOLVERS[self.inner].solve(objective, state.solver)
         point, grad_y = objective.finish(found)
-        y_bar = point.v
         new = YState(
-            y=y_half(p, state.y, y_bar, grad_y),
-            y_bar=y_bar,
-            offset=y_bar - y_under,
+            *self._move(state, point.v, grad_y),
+            offset=point.v - y_under,
             solver=memory,
             failures=0 if found.solved else state.failures + 1,
             largest_gradient=max(state.largest_gradient, point.evaluation.grad_y_norm),
         )
         return new, point.evaluation
+
+    def _move(self, state: YState, end: Array, grad_y: Array) -> tuple[Array, Array]:
+        """The next y and ȳ of the state, from the end of the inner solve."""
+        if self.scheme == "nesterov":
+            return y_half(block_parameters(self.constants), state.y, end, grad_y), end
+        p = triple_parameters(self.constants)
+        return take_step(p, p.step_y, state.y, state.y_bar, grad_y), state.y
 
 
 def y_half(p: BlockParameters, y: Array, y_bar: Array, grad_y: Array) -> Array:

@@ -23,6 +23,8 @@ class BlockParameters(NamedTuple):
         λ = η_y α: the inner problem's proximal term is |y - y_under|²/(2λ).
     constants : Constants
         The constants that they were derived from.
+    accuracy : float
+        Of the inner solves: multiplies the right-hand side of condition (2).
     """
 
     alpha: float
@@ -30,6 +32,7 @@ class BlockParameters(NamedTuple):
     eta_y: float
     lam: float
     constants: Constants
+    accuracy: float = 1.0
 
 
 @functools.lru_cache(maxsize=64)

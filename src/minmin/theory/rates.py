@@ -17,8 +17,9 @@ from minmin.theory.models import Model, StepModel
 from minmin.theory.nag import NagModel
 from minmin.theory.ogmg import OgmGModel
 from minmin.theory.solving import find_largest
+from minmin.theory.triple_momentum import TripleMomentumModel
 
-_MODELS: dict[str, type[Model]] = {kind.name: kind for kind in (BamModel, NagModel, OgmGModel)}
+_MODELS: dict[str, type[Model]] = {kind.name: kind for kind in (BamModel, TripleMomentumModel, NagModel, OgmGModel)}
 _TOLERANCE = 1e-6
 _SOLVER_ACCURACY = 1e-8
 _LARGEST_KAPPA = 1e5
@@ -101,15 +102,16 @@ def lyapunov_rate(method: str, *, kappa_x: float, kappa_y: float, **options: Any
 
     Parameters
     ----------
-    method : {"bam", "nag"}
+    method : {"bam", "bam-triple-momentum", "nag"}
     kappa_x, kappa_y, **options
-        As for :func:`rate`.
+        As for :func:`rate`. Of "bam-triple-momentum": ``exact``; ``condition_factor``, the accuracy of inner solves;
+        and ``margin``, its s.
 
     Returns
     -------
     Rate
         ``worst_case`` is the factor per step of the V that was found, within about 1e-4 of the best one. ``theorem`` is
-        the theorem's factor per step.
+        the theorem's factor per step; of "bam-triple-momentum", that for exact inner solves.
     """
     model = _build(method, options)
     constants = _read_constants(model, kappa_x, kappa_y)

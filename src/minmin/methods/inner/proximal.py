@@ -17,6 +17,7 @@ from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
 from minmin.methods.inner.objective import InnerObjective, InnerPoint
 from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.methods.theory import BlockParameters
+from minmin.methods.triple_momentum import TripleParameters
 
 
 class ProximalObjective(InnerObjective):
@@ -32,7 +33,8 @@ class ProximalObjective(InnerObjective):
         y_under.
     offset : array
         v - y_under of the previous solve; this solve starts there.
-    parameters : BlockParameters
+    parameters : BlockParameters or TripleParameters
+        λ, the constants, and the accuracy.
     largest_gradient : float
         The largest ∇ᵧf of the run so far.
     """
@@ -41,12 +43,18 @@ class ProximalObjective(InnerObjective):
     """Hardly matters: 0.1 to 0.99 take 6588 to 6610 calls of ∇ᵧ on the paper's quadratics, and all the same on a1a."""
 
     def __init__(
-        self, slice_: Slice, center: Array, offset: Array, parameters: BlockParameters, largest_gradient: float = 0.0
+        self,
+        slice_: Slice,
+        center: Array,
+        offset: Array,
+        parameters: BlockParameters | TripleParameters,
+        largest_gradient: float = 0.0,
     ):
         super().__init__(slice_, center + offset)
         self.center = self.restart = center
         self.lam = parameters.lam
         self.constants = parameters.constants
+        self.accuracy = parameters.accuracy
         self.shift = 1.0 / self.lam
         self.smoothness: float = self.constants.L_y + self.shift
         self.convexity: float = self.constants.mu_y + self.shift
@@ -61,11 +69,11 @@ class ProximalObjective(InnerObjective):
     def most_gradients(self) -> int:  # type: ignore[override]
         """T_max: accelerated gradient from the centre succeeds within this many steps.
 
-        √κ_A ln(8 κ_A (λ L_A)²) with κ_A the condition number of A. If it takes more, the cause is rounding or a wrong
-        L_y.
+        √κ_A ln(8 κ_A (λ L_A/c)²) with κ_A the condition number of A, and the accuracy c. If it takes more, the cause is
+        rounding or a wrong L_y.
         """
         kappa = self.smoothness / self.convexity
-        bound = math.sqrt(kappa) * math.log(8.0 * kappa * (self.lam * self.smoothness) ** 2)
+        bound = math.sqrt(kappa) * math.log(8.0 * kappa * (self.lam * self.smoothness / self.accuracy) ** 2)
         return max(2, math.ceil(bound))
 
     def begin(self) -> InnerPoint:
@@ -102,8 +110,8 @@ class ProximalObjective(InnerObjective):
         return end, end.evaluation.grad_y + subgradient
 
     def meets_condition(self, residual: float, distance: float) -> bool:
-        """Condition (2) of the paper: |∇A(v)| <= |v - y_under|/λ."""
-        return residual * self.lam <= distance
+        """Condition (2) of the paper, |∇A(v)| <= |v - y_under|/λ, with its right-hand side times the accuracy."""
+        return residual * self.lam <= self.accuracy * distance
 
     def _noise(self, evaluation: Evaluation, distance: float) -> float:
         """The expected rounding error in ∇A at this distance from the centre, which condition (2) may be below."""
