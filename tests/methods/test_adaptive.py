@@ -104,6 +104,7 @@ def test_terms(name):
         (lambda: Bam(adaptive="yes"), "adaptive must be True or False, got 'yes'"),
         (lambda: Bam(adaptive=True, radius=1.0), "adaptive=True and radius exclude each other"),
         (lambda: Bam(adaptive=True, outer="auto"), "adaptive=True and outer='auto' exclude each other"),
+        (lambda: Bam(adaptive=True, scheme="triple-momentum"), "adaptive=True and scheme='triple-momentum' exclude"),
         (lambda: Nag(adaptive=True, rescale=True), "adaptive=True and rescale=True exclude each other"),
     ],
 )
