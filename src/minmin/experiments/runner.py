@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,7 @@ def _ctrl_c_blocked() -> Iterator[None]:
     if sys.platform == "win32":
         yield
     else:
+        resource_tracker.ensure_running()  # otherwise the first process starts it, which unblocks the signal
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             yield
