@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import to_numpy
-from minmin.core.counting import Tally
+from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.rounding import RoundingScale
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
@@ -125,6 +125,33 @@ class Evaluation(ABC):
 
     def _compute_rounding(self) -> RoundingScale:
         return RoundingScale(machine_eps(self.x), norm(self.y))
+
+
+class EvaluationOfSum(Evaluation):
+    """The evaluation of f plus something else: that of f, which does the counting, knows where its gradients come from.
+
+    Attributes
+    ----------
+    original : Evaluation
+        Of f.
+    """
+
+    __slots__ = ("original", "term_x", "term_y")
+
+    def __init__(self, original: Evaluation, term_x: Term | None, term_y: Term | None):
+        super().__init__(original.x, original.y, UNCOUNTED)
+        self.original = original
+        self.term_x, self.term_y = term_x, term_y
+
+    def known_gradients(self) -> dict[str, Vector]:
+        return self.original.known_gradients()
+
+    def locate(self, gradient: str, index: int) -> str:
+        return self.original.locate(gradient, index)
+
+    @property
+    def rounding(self) -> RoundingScale:
+        return self.original.rounding
 
 
 def explain_nonfinite(evaluation: Evaluation) -> str:

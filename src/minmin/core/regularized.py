@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from minmin.core.constants import Constants
-from minmin.core.counting import UNCOUNTED
-from minmin.core.evaluation import Evaluation
+from minmin.core.evaluation import Evaluation, EvaluationOfSum
 from minmin.core.problem import Problem, Slice
-from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import Vector, dot, parts_of
 
 
@@ -79,26 +77,14 @@ class _RegularizedSlice(Slice):
         return _RegularizedEvaluation(self._original.join(of_f), self._center, self._mu)
 
 
-class _RegularizedEvaluation(Evaluation):
-    """The evaluation of f, which does the counting, with the regularisation."""
+class _RegularizedEvaluation(EvaluationOfSum):
+    """The evaluation of f with the regularisation."""
 
-    __slots__ = ("_center", "_mu", "original", "term_x", "term_y")
+    __slots__ = ("_center", "_mu")
 
     def __init__(self, original: Evaluation, center: tuple[Vector, Vector], mu: tuple[float, float]):
-        super().__init__(original.x, original.y, UNCOUNTED)
-        self.original = original
+        super().__init__(original, original.term_x, original.term_y)
         self._center, self._mu = center, mu
-        self.term_x, self.term_y = original.term_x, original.term_y
-
-    def known_gradients(self) -> dict[str, Vector]:
-        return self.original.known_gradients()
-
-    def locate(self, gradient: str, index: int) -> str:
-        return self.original.locate(gradient, index)
-
-    @property
-    def rounding(self) -> RoundingScale:
-        return self.original.rounding
 
     def _compute_value(self) -> float:
         distances = self.x - self._center[0], self.y - self._center[1]

@@ -65,7 +65,7 @@ class TripleParameters(NamedTuple):
     accuracy: float = ACCURACY
 
 
-@functools.cache
+@functools.lru_cache(64)  # the stages of a regularised run have constants of their own
 def triple_parameters(constants: Constants, margin: float = MARGIN) -> TripleParameters:
     """The parameters for these constants, which must be positive and finite; ``margin`` is s."""
     kappa = max(constants.kappa_x, _LEAST_RATIO * margin)

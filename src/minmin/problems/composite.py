@@ -10,10 +10,9 @@ from typing import Any
 from minmin.core.arrays import Array
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
-from minmin.core.counting import UNCOUNTED, Tally
-from minmin.core.evaluation import Evaluation
+from minmin.core.counting import Tally
+from minmin.core.evaluation import Evaluation, EvaluationOfSum
 from minmin.core.problem import Problem, Slice
-from minmin.core.rounding import RoundingScale
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
 from minmin.errors import InputError, show
@@ -184,25 +183,10 @@ class _CompositeSlice(Slice):
         return _CompositeEvaluation(self._original.join(of_f), self.term_x, self.term_y)
 
 
-class _CompositeEvaluation(Evaluation):
-    """The evaluation of f, which does the counting, with the terms."""
+class _CompositeEvaluation(EvaluationOfSum):
+    """The evaluation of f with the terms."""
 
-    __slots__ = ("original", "term_x", "term_y")
-
-    def __init__(self, original: Evaluation, term_x: Term | None, term_y: Term | None):
-        super().__init__(original.x, original.y, UNCOUNTED)
-        self.original = original
-        self.term_x, self.term_y = term_x, term_y
-
-    def known_gradients(self) -> dict[str, Vector]:
-        return self.original.known_gradients()
-
-    def locate(self, gradient: str, index: int) -> str:
-        return self.original.locate(gradient, index)
-
-    @property
-    def rounding(self) -> RoundingScale:
-        return self.original.rounding
+    __slots__ = ()
 
     def _compute_value(self) -> float:
         """Where a term is infinite, f is not computed: it need not be defined there."""
