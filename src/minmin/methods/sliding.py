@@ -102,7 +102,14 @@ class Sliding(Method):
         require_choice("inner", self.inner, INNER)
 
     def check(self, problem: Problem) -> None:
-        _require_split(problem)
+        split = _require_split(problem)
+        bare = [name for name, part in (("f", split.f), ("g", split.g)) if part.constants is None]
+        if bare:
+            raise UnsupportedError(
+                f"method 'sliding' needs the constants of f and of g, and {' and '.join(bare)} has none; give it "
+                "constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...), which "
+                "minmin.estimate_constants estimates"
+            )
         require_constants(self.name, problem)
 
     def init(self, problem: SplitProblem, x: Vector, y: Vector) -> SlidingState:
