@@ -77,10 +77,12 @@ class Sliding(Method):
     It is an accelerated proximal point method for g with f linearised, as BAM is one in y with a gradient step in x.
 
     Guarantee: Ψ^{k+1} <= (1 - α)Ψ^k with Ψ^k = F(z̄^k) - F* + |z^k - z*|²/2, whatever the inner solver; the proof is in
-    docs/theory.md. So O(√L_f log 1/ε) calls of ∇f, where α is about √(λ), and none depend on L_g. An inner problem has
-    the condition number 1 + O(L_g/L_f) and takes O(max(1, √(L_g/L_f))) calls of ∇g with "nag-ogmg", together
+    docs/theory.md. α is about √λ, so ∇f is called O(√L_f log 1/ε) times, whatever L_g is. An inner problem has the
+    condition number 1 + O(L_g/L_f) and takes O(max(1, √(L_g/L_f))) calls of ∇g with "nag-ogmg", together
     O(max(√L_f, √L_g) log 1/ε); the worst case of "lbfgs" and "nag" has another factor log(L_g/L_f). The bound needs no
-    further calls: F(z̄⁺) - F* <= |v|²/2 + L/2 |z̄⁺ - z_under|².
+    further calls: F(z̄⁺) - F* <= |v|²/2 + L/2 |z̄⁺ - z_under|². It rests on L_f, too, not only on μ.
+
+    If f is the less smooth one, all of this holds, but nothing is saved: then ∇f is called as often as by "nag".
 
     Reference: Lan, "Gradient sliding for composite optimization" (2016); Kovalev, Beznosikov, Borodich, Gasnikov and
     Scutari, "Optimal gradient sliding and its application to optimal distributed optimization under similarity",
@@ -106,9 +108,9 @@ class Sliding(Method):
         bare = [name for name, part in (("f", split.f), ("g", split.g)) if part.constants is None]
         if bare:
             raise UnsupportedError(
-                f"method 'sliding' needs the constants of f and of g, and {' and '.join(bare)} has none; give it "
-                "constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...), which "
-                "minmin.estimate_constants estimates"
+                f"method 'sliding' needs the constants of f and of g; there are none of {' and '.join(bare)}: give "
+                "constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...), or estimate them with "
+                "minmin.estimate_constants"
             )
         require_constants(self.name, problem)
 
@@ -166,8 +168,8 @@ def _bound(
     """The bound at z̄⁺, from ∇f at z_under and ∇g at z̄⁺.
 
     f̃(z̄⁺) is at most L/2 |z̄⁺ - z_under|² above its linearisation, which is a lower bound everywhere. So F is at least
-    F(z̄⁺) + <v, z - z̄⁺> - L/2 |z̄⁺ - z_under|² + |z - z̄⁺|²/2 at every z. That it falls to at most |v|²/2 below is what
-    strong convexity says of a gradient v.
+    F(z̄⁺) + <v, z - z̄⁺> - L/2 |z̄⁺ - z_under|² + |z - z̄⁺|²/2 at every z. Its minimum over z is the bound by strong
+    convexity with v as the gradient, and L/2 |z̄⁺ - z_under|² more.
     """
     of_f, of_g = p.find_noise(at_under, constants[0]), p.find_noise(at_bar.original, constants[1])
     noise = of_f[0] + of_g[0], of_f[1] + of_g[1]
