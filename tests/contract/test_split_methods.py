@@ -129,9 +129,8 @@ def test_a_wrong_constant_of_f_or_g_is_named(variant, part, name, value):
     true, right = {"L_x": 50.0, "L_y": 500.0, "mu_x": 0.1, "mu_y": 0.1}, Quadratic.random()
     wrong = Quadratic(right.H, right.b, right.d_x, Constants(**{**true, name: value}))
     split = Split(wrong, right) if part == "f" else Split(right, wrong)
-    with pytest.raises(
-        minmin.ConstantsError, match=f"^{name} of {part} = {value:g} does not hold: .* in {name[-1]} of"
-    ):
+    kind, block = name.split("_")
+    with pytest.raises(minmin.ConstantsError, match=f"^{kind} of {block} of {part} = {value:g} does not hold"):
         minimize(split, variant, tol=1e-6)
 
 

@@ -12,14 +12,14 @@ from minmin.core.arrays import Array, describe_kind, same_kind
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation, EvaluationOfSum
-from minmin.core.problem import Problem, Slice
+from minmin.core.problem import Problem, Slice, require_two_blocks
 from minmin.core.rounding import RoundingScale
 from minmin.core.split import SplitProblem
 from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Vector
 from minmin.errors import InputError
 
-_COUNTED_BY_SPLIT = {"grad_x": None, "grad_y": None, "value": None}
+_COUNTED_BY_SPLIT: dict[str, tuple[str, ...]] = {"grad_x": (), "grad_y": (), "value": ()}
 
 
 class Split(SplitProblem):
@@ -135,6 +135,7 @@ def _check(problem: Any, name: str) -> None:
         raise InputError(
             f"{name} is a Sum or a federation, whose y has several parts; a Split needs one y, which f and g share"
         )
+    require_two_blocks(problem, "Split")
     if problem.has_terms:
         raise InputError(f"{name} has a term; add it to the whole: Composite(Split(f, g), term_x=..., term_y=...)")
     if isinstance(problem, SplitProblem):
