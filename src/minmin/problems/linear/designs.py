@@ -173,7 +173,7 @@ class DenseDesign(Design):
         return DenseDesign(select(self.matrix, chosen, axis=1))
 
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
-        for piece in _pieces(self.shape[0]):
+        for piece in piece_rows(self.shape[0]):
             yield piece, self.matrix[piece, :]
 
     def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
@@ -240,7 +240,7 @@ class SparseDesign(Design):
         return SparseDesign(self.matrix[:, chosen])
 
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
-        for piece in _pieces(self.shape[0]):
+        for piece in piece_rows(self.shape[0]):
             yield piece, self.matrix[piece].toarray()
 
     @property
@@ -278,7 +278,7 @@ class SparseDesign(Design):
         return self.matrix.data, self.matrix.indices, self.matrix.indptr
 
 
-def _pieces(rows: int) -> Iterator[slice]:
+def piece_rows(rows: int) -> Iterator[slice]:
     """Slices of a few rows each, so that no second design is held in memory."""
     for start in range(0, rows, _ROWS_AT_A_TIME):
         yield slice(start, min(start + _ROWS_AT_A_TIME, rows))
