@@ -13,9 +13,10 @@ from minmin.core.orientation import Outer
 from minmin.core.problem import Problem, Slice, YTask
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
-from minmin.errors import UnsupportedError
+from minmin.errors import InputError, UnsupportedError, as_count
 from minmin.methods.adaptive import Adaptive, require_adaptive, require_all_gradients
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
+from minmin.methods.inner.katyusha import KatyushaMemory
 from minmin.methods.inner.proximal import ProximalObjective
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.regularizing import aim_regularized, check_radius
@@ -103,8 +104,9 @@ class Bam(Method):
 
     Parameters
     ----------
-    inner : {"lbfgs", "nag", "nag-ogmg", "newton"}, default "lbfgs"
-        Solves the inner problem.
+    inner : {"lbfgs", "nag", "nag-ogmg", "newton", "katyusha"}, default "lbfgs"
+        Solves the inner problem. "katyusha" draws rows of a GLM, see
+        :class:`minmin.methods.inner.katyusha.KatyushaSolver`.
     outer : {"x", "y", "auto"}, default "x"
         The block that is moved once per iteration; the other is the inner block. The number of outer calls grows like
         √κ of the outer block, that of inner calls like the larger √κ of both. So "auto" chooses y if κ_y is clearly
@@ -118,22 +120,28 @@ class Bam(Method):
         "nesterov" is Algorithm 1. "triple-momentum" has other steps, see :mod:`minmin.methods.triple_momentum`, and
         takes about 0.85 times as many calls of ∇ₓ. Theorem 2.2 does not cover it: its rate is proved for exact inner
         solves only, and certified numerically for inexact ones. It takes no terms.
+    seed : int
+        For the draws of "katyusha".
     """
 
     name: ClassVar[str] = "bam"
-    state_types: ClassVar[tuple[type, ...]] = (BamState, XState, YState, SecantPoint, Pairs)
+    state_types: ClassVar[tuple[type, ...]] = (BamState, XState, YState, SecantPoint, Pairs, KatyushaMemory)
     takes_terms: ClassVar[bool] = True
     inner: str = "lbfgs"
     outer: str = "x"
     radius: float | str | None = None
     adaptive: bool = False
     scheme: str = "nesterov"
+    seed: int = 0
 
     def __post_init__(self) -> None:
         require_choice("inner", self.inner, INNER_SOLVERS)
         require_choice("outer", self.outer, ("x", "y", "auto"))
         require_choice("scheme", self.scheme, SCHEMES)
+        as_count(self.seed, "seed")
         check_radius(self.radius)
+        if self.radius is not None and INNER_SOLVERS[self.inner].needs_rows:
+            raise InputError(f"inner={self.inner!r} does not take a radius; inner='lbfgs' does")
         given = {"outer='auto'": self.outer == "auto", "scheme='triple-momentum'": self.scheme != "nesterov"}
         require_adaptive(
             self.adaptive, self.radius, other=next((option for option, is_on in given.items() if is_on), "")
@@ -152,6 +160,7 @@ class Bam(Method):
         if problem.has_terms and self.scheme != "nesterov":
             raise UnsupportedError(f"scheme={self.scheme!r} does not support terms in x or y; scheme='nesterov' does")
         INNER_SOLVERS[self.inner].check_term(problem)
+        INNER_SOLVERS[self.inner].check_rows(problem)
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
 
@@ -164,13 +173,13 @@ class Bam(Method):
         return Outer.Y if exchange_pays and not INNER_SOLVERS[self.inner].needs_y_hessian else Outer.X
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
-        half = YHalf(self.inner, require_constants(self.name, problem), self.scheme)
+        half = YHalf(self.inner, require_constants(self.name, problem), self.scheme, self.seed)
         return BamState(XState(x, x), tuple(half.begin(part) for part in parts_of(y)), Candidate(x, y), None)
 
     def step(self, problem: Problem, state: BamState) -> BamState:
         constants = require_constants(self.name, problem)
         x_under = _find_under(self.scheme, constants, *state.x)
-        half = YHalf(self.inner, constants, self.scheme)
+        half = YHalf(self.inner, constants, self.scheme, self.seed)
         y_states, evaluation = problem.fix(x_under).run_on_parts(half, state.y)
         x_state, x_end = self._move_x(constants, state.x, x_under, evaluation.grad_x, problem.term_x)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x_end, ȳ).
@@ -229,13 +238,14 @@ class YHalf(YTask):
     """
 
     name: ClassVar[str] = "bam"
-    memory_types: ClassVar[tuple[type, ...]] = (YState, Pairs)
+    memory_types: ClassVar[tuple[type, ...]] = (YState, Pairs, KatyushaMemory)
     inner: str
     constants: Constants
     scheme: str = "nesterov"
+    seed: int = 0
 
     def begin(self, y: Array) -> YState:
-        return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y), 0, 0.0)
+        return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y, self.seed), 0, 0.0)
 
     def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
         p = block_parameters(self.constants) if self.scheme == "nesterov" else triple_parameters(self.constants)
