@@ -293,6 +293,8 @@ def _pieces(rows: int) -> Iterator[slice]:
 
 def select(matrix: Array, chosen: Matrix, axis: int = 0) -> Array:
     """Some rows, or some columns, of an array of any library."""
+    if is_numpy_array(matrix):
+        return matrix.take(chosen, axis=axis)
     xp = array_namespace(matrix)
     return xp.take(matrix, xp.asarray(chosen, device=device(matrix)), axis=axis)
 
