@@ -17,7 +17,7 @@ from minmin.methods.inner.proximal import ProximalObjective
 from minmin.methods.inner.row_draws import RowDraws
 from minmin.methods.theory import block_parameters
 from minmin.problems import GLM, Composite, Quadratic, Softmax
-from minmin.problems.linear.designs import DenseDesign, SparseDesign
+from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign
 from reference import as_function, glm_minimum
 
 N = 400
@@ -85,6 +85,13 @@ def test_every_row_is_counted(sparse):
     assert counts["drawn"] > 0
     assert r.calls["rows_y"] == counts["full"] + counts["drawn"]
     assert r.calls["grad_y"] == counts["full"] / N
+
+
+def test_the_rows_of_a_design_by_default():
+    matrix, chosen = tall_glm(sparse=True).Y, np.array([3, 3, 7])
+    by_default, own = Design.rows(SparseDesign(matrix), chosen), SparseDesign(matrix).rows(chosen)
+    assert np.array_equal(by_default.matrix, matrix.toarray()[chosen])
+    assert np.array_equal(own.matrix.toarray(), by_default.matrix)
 
 
 @pytest.mark.parametrize("method", ["bam", "nag", "reduced-lbfgs", "reduced-newton"])
