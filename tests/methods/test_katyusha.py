@@ -273,5 +273,5 @@ def test_options_that_do_not_go_together_are_refused():
     with pytest.raises(minmin.InputError, match=r"seed = 3 is for a method given by name"):
         minmin.minimize(tall_glm(n=20), method=Bam(inner="katyusha"), seed=3)
     for kind in (ReducedLbfgs, CuttingPlane):
-        with pytest.raises(minmin.InputError, match="unknown inner 'katyusha'"):
+        with pytest.raises(minmin.InputError, match="inner='katyusha' is for method 'bam' alone"):
             kind(inner="katyusha")

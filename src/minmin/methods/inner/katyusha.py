@@ -102,8 +102,9 @@ def find_parameters(smoothness: float, convexity: float, rows_smoothness: float,
     Let κ' = (L + 2L̄/b)/μ. If κ' is above 6n/b, p = b/n balances the rows of snapshots and steps, and θ₁ = √(3/(2pκ'))
     two terms of the rate; a factor e then takes about √(6n(bκ + 2κ̄)) rows. Otherwise θ₁ = 1/2, its largest value, and
     p = 6/κ', which is 3n + bκ/2 + κ̄ rows. So with b = (nμ + 2L̄)/L steps are as large as they can be while the rows
-    stay of order n + √(nκ̄); larger ones take less time. Five logistic GLMs with n = 10⁴ and κ from 56 to 5200 take 579n
-    rows in total with that b, 581n with half of it, 592n with twice and 697n with four times as many.
+    stay of order n + √(nκ̄); larger ones take less time. Five logistic GLMs with n = 10⁴ or
+    2·10⁴ and κ from 56 to 5200 take 579n rows in total with that b, 581n with half of it, 592n with twice and 697n with
+    four times as many.
     """
     rows = min(count, max(1, round((count * convexity + 2.0 * rows_smoothness) / smoothness)))
     noisy = smoothness + rows_smoothness / (rows * _SNAPSHOT_WEIGHT)
