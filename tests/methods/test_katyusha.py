@@ -12,7 +12,7 @@ from minmin import federated
 from minmin.core.counting import Tally
 from minmin.methods import Bam, CuttingPlane, ReducedLbfgs
 from minmin.methods.inner import katyusha
-from minmin.methods.inner.katyusha import KatyushaSolver, find_parameters
+from minmin.methods.inner.katyusha import KatyushaParameters, KatyushaSolver, find_parameters, mix, move
 from minmin.methods.inner.proximal import ProximalObjective
 from minmin.methods.inner.row_draws import RowDraws
 from minmin.methods.theory import block_parameters
@@ -224,6 +224,43 @@ def test_the_variance_is_at_most_what_the_proof_needs(loss):
         second_moment = L.sum() * sum(change @ change / of_row for change, of_row in zip(one, L, strict=True))
         distance = w.value - v.value - v.grad_y @ (w.y - v.y)
         assert second_moment - sum(one) @ sum(one) <= 2 * L.sum() * distance * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_theorem_holds_in_the_mean_over_all_draws(seed):
+    """E Ψ⁺ <= (1 - rate) Ψ at random states, for one row in a step; see docs/theory.md."""
+    rng, n = np.random.default_rng(seed), 20
+    problem = tall_glm(["logistic", "squared"][seed % 2], seed=seed, n=n, alpha_y=10 ** rng.uniform(-4, -1))
+    slice_ = problem.fix(rng.standard_normal(4))
+    best = np.zeros(5)
+    for _ in range(30):
+        e = slice_.at(best)
+        best = best - np.linalg.solve(e.hess_yy(), e.grad_y)
+    rows = slice_.find_row_smoothness()
+    gram = (problem.Y.T * problem.weights) @ problem.Y
+    L = problem.loss.max_curvature * np.linalg.norm(gram, 2) + problem.alpha_y
+    chance, theta = 10 ** rng.uniform(-2, 0), 0.5 * 10 ** rng.uniform(-2, 0)
+    step = 1 / (theta * (L + rows.sum() / 0.5))
+    p = KatyushaParameters(1, chance, theta, step, step * problem.alpha_y, np.nan)
+    rate = min(p.pull / (1 + p.pull), chance * theta / (1 + theta))
+    c = 0.5 * (1 + theta) / (chance * theta)
+
+    def gap(v):
+        return slice_.at(v).value - slice_.at(best).value
+
+    def psi(z, gap_y, gap_w):
+        distance = (1 + p.pull) / (2 * step) * np.sum((z - best) ** 2)
+        return distance + (1 / theta - chance * c) * gap_y + c * gap_w
+
+    for _ in range(4):
+        z, y, w = (best + 10 ** rng.uniform(-2, 1) * rng.standard_normal(5) for _ in range(3))
+        v, known, mean = mix(p, z, y, w), slice_.at(w), 0.0
+        for i in range(n):
+            q = rows[i] / rows.sum()
+            change = slice_.estimate_change(known, v, np.array([i]), np.array([1 / q]))
+            new, end = move(p, z, v, known.grad_y + change)
+            mean += q * (chance * psi(new, gap(end), gap(end)) + (1 - chance) * psi(new, gap(end), gap(w)))
+        assert mean <= (1 - rate) * psi(z, gap(y), gap(w)) * (1 + 1e-9)
 
 
 def poisson_with_constants():

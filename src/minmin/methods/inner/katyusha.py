@@ -116,6 +116,17 @@ def find_parameters(smoothness: float, convexity: float, rows_smoothness: float,
     return KatyushaParameters(rows, chance, momentum, step, pull, (rows + chance * count) / rate)
 
 
+def mix(p: KatyushaParameters, z: Array, y: Array, w: Array) -> Array:
+    """v, where rows are drawn."""
+    return p.momentum * z + _SNAPSHOT_WEIGHT * w + (1.0 - p.momentum - _SNAPSHOT_WEIGHT) * y
+
+
+def move(p: KatyushaParameters, z: Array, v: Array, gradient: Array) -> tuple[Array, Array]:
+    """z⁺ and y⁺."""
+    new = (z + p.pull * v - p.step * gradient) * (1.0 / (1.0 + p.pull))
+    return new, v + p.momentum * (new - z)
+
+
 def _descend_by_rows(objective: InnerObjective, start: InnerPoint, generator: Any) -> InnerPoint:
     """The first snapshot that is good enough, or the best one."""
     f = objective.slice
@@ -134,11 +145,10 @@ def _descend_by_rows(objective: InnerObjective, start: InnerPoint, generator: An
         steps = min(int(generator.geometric(p.chance)), math.ceil(rows_left / p.rows))
         rows_left -= steps * p.rows + draws.count
         for _ in range(steps):
-            v = p.momentum * z + _SNAPSHOT_WEIGHT * snapshot.v + (1.0 - p.momentum - _SNAPSHOT_WEIGHT) * y
+            v = mix(p, z, y, snapshot.v)
             change = f.estimate_change(snapshot.evaluation, v, *draws.draw(generator, p.rows))
             gradient = snapshot.gradient + change + objective.shift * (v - snapshot.v)
-            last, z = z, (z + p.pull * v - p.step * gradient) * (1.0 / (1.0 + p.pull))
-            y = v + p.momentum * (z - last)
+            z, y = move(p, z, v, gradient)
         before, snapshot = snapshot, objective.at(y)
         learn_between(objective, before, snapshot)
         best = choose_better(best, snapshot)
