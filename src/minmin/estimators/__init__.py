@@ -10,6 +10,7 @@ except ImportError as error:
 from minmin.estimators.logistic import BlockLogisticRegression, BlockLogisticRegressionCV
 from minmin.estimators.poisson import BlockPoissonRegressor, BlockPoissonRegressorCV
 from minmin.estimators.ridge import BlockRidge, BlockRidgeCV
+from minmin.estimators.text import text_columns as text_columns
 
 __all__ = [
     "BlockLogisticRegression",

@@ -14,12 +14,14 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from minmin.errors import NoMinimumError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.penalties import Alphas, resolve_alphas
+from minmin.estimators.table import spread_blocks
+from minmin.estimators.text import TextColumns, check_data
 from minmin.problems.linear.designs import tidy_csr, wrap_checked
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
@@ -44,7 +46,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class BlockModel(BaseEstimator, ABC):
+class BlockModel(TextColumns, BaseEstimator, ABC):
     """A linear model with a penalty per block. Subclasses define the target, the loss and the predictions.
 
     Shapes: n samples, d features; ``coef_`` is (d,) for a regression, (1, d) for two classes, (k, d) for k > 2.
@@ -78,7 +80,7 @@ class BlockModel(BaseEstimator, ABC):
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Vector, Vector | None, ColumnBlocks]:
         """The matrix, the target in the form that the loss needs, the weights, and the columns of each block."""
         self._check_parameters()
-        matrix, y = validate_data(
+        matrix, y = check_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=self._numeric_target
         )
         if scipy.sparse.issparse(matrix):
@@ -88,7 +90,8 @@ class BlockModel(BaseEstimator, ABC):
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
         target, weights = self._check_target(y, weights)
         names = getattr(self, "feature_names_in_", None)
-        return matrix, target, weights, resolve_blocks(self.blocks, X, matrix.shape[1], names)
+        blocks = resolve_blocks(self.blocks, X, self.n_features_in_, names)
+        return matrix, target, weights, spread_blocks(blocks, matrix)
 
     def _check_parameters(self) -> None:
         check_scalar(self.tol, "tol", Real, min_val=0.0, include_boundaries="neither")
@@ -183,7 +186,7 @@ class BlockModel(BaseEstimator, ABC):
     def _margins(self, X: Any) -> Vector:
         """The linear predictor; one column per row of ``coef_`` if that has two axes."""
         check_is_fitted(self)
-        matrix = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        matrix = check_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         margins: Vector = matrix @ self.coef_.T + self.intercept_
         return margins
 

@@ -329,7 +329,12 @@ def make_design(matrix: Any, name: str) -> Design:
 
 
 def wrap_checked(matrix: Any) -> Design:
-    """The design of a matrix that needs no check: finite float32 or float64 numbers, dense or from :func:`tidy_csr`."""
+    """The design of a matrix that needs no check: finite float32 or float64 numbers, dense or from :func:`tidy_csr`.
+
+    A Design is returned unchanged.
+    """
+    if isinstance(matrix, Design):
+        return matrix
     return SparseDesign(matrix) if scipy.sparse.issparse(matrix) else DenseDesign(matrix)
 
 

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from minmin.core.arrays import Array, namespace_of, to_like, to_numpy
 from minmin.errors import InputError
-from minmin.problems.linear.designs import DenseDesign, Design, make_design, piece_rows, select
+from minmin.problems.linear.designs import DenseDesign, Design, make_design, piece_rows, select, wrap_checked
 from minmin.problems.spectrum import Matrix, gram
 
 _COLUMNS_AT_A_TIME = 8
@@ -88,7 +88,7 @@ class MixedDesign(Design):
         return sum(others, start=first)
 
     def rows(self, chosen: Any) -> MixedDesign:
-        """The design with only these rows; every part must be a matrix or have such a method, too."""
+        """The design with only these rows; every part must be a matrix or have this method."""
         return MixedDesign([select_rows(part, chosen) for part in self.parts])
 
     def columns(self, chosen: Matrix) -> Design:
@@ -134,9 +134,10 @@ class MixedDesign(Design):
         return tuple(array for part in self.parts for array in part.arrays())
 
 
-def select_rows(design: Design, chosen: Any) -> Any:
-    """Some rows of a design: a Design again, or the matrix of one."""
-    return design.rows(chosen) if hasattr(design, "rows") else design.matrix[chosen]  # type: ignore[attr-defined]
+def select_rows(design: Any, chosen: Any) -> Design:
+    """Some rows of a design that has a method ``rows`` or is a matrix."""
+    some: Design = design.rows(chosen) if hasattr(design, "rows") else wrap_checked(design.matrix[chosen])
+    return some
 
 
 def _cross_gram(left: Design, right: Design, weights: Array) -> Array:
