@@ -69,13 +69,15 @@ def bound_without_step(evaluation: LinearEvaluation, enough: float) -> Bound:
 
     The first of two dual points is that of the point itself, u = 0. It proves a bound if all columns are penalised:
     half the squares of both gradients, in the norms of the inverse penalties. The second is θ = 0. It proves that f is
-    above its minimum by at most f - Σ w inf ℓ. That may be zero if the losses reach their infima, but rarely is. So it
-    is used only if it is at most ``enough``, and does not replace an estimate otherwise.
+    above its minimum by at most f - Σ w inf ℓ. That may be zero if losses reach their infima, but rarely is. So it is
+    used only if it is at most ``enough``, and does not replace an estimate otherwise.
     """
     m = evaluation.model
     bound = UNKNOWN
     if m.x_block.penalty.covers_all and m.y_block.penalty.covers_all:
         bound, _ = bound_by_duality(evaluation, evaluation.model_here(), None, enough)
+    if not m.loss.reaches_infimum:
+        return bound
     penalties = evaluation.slice.x_penalty + m.y_block.penalty_value(evaluation.y)
     above_infima = evaluation.losses_above_infimum() + penalties + evaluation.value_noise()
     return Bound(above_infima, 0.0, "data") if above_infima <= enough else bound

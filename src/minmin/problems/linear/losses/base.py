@@ -53,6 +53,8 @@ class Loss(ABC):
         by duality: ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² for s = ℓ'(m) + ℓ''(m)·u and M|u| <= 1. This is so since ℓ'' falls
         by a factor exp(-M|v|) at most over a distance v. So the left side is at most ℓ''/M²·((1 - r)·log(1 - r) + r)
         with r = M|u|, and log(1 - r) <= -r.
+    reaches_infimum : bool
+        Whether ℓ reaches its infimum at some margin, for every target.
     """
 
     name: str = "custom"
@@ -60,6 +62,7 @@ class Loss(ABC):
     max_curvature: float = math.inf
     min_curvature: float = 0.0
     self_concordance: float = math.inf
+    reaches_infimum: bool = False
 
     def check_target(self, target: Array) -> Array:
         """The target in the form that the formulas use; an error says which entry is out of range."""

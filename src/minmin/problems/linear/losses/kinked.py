@@ -17,6 +17,7 @@ class KinkedLoss(Loss):
     """ℓ'' is 1 or 0, so the second derivative is constant until a margin passes a kink."""
 
     max_curvature = 1.0
+    reaches_infimum = True
 
     def infimum(self, target: Array) -> Array:
         return 0.0 * target
