@@ -38,7 +38,7 @@ from minmin.errors import InputError, MinMinError
 )
 @click.option("--alpha", type=float, metavar="A", help="The penalty of the columns in no --block. [default: 1/rows]")
 @click.option("--ignore", metavar="COLUMNS", help="Columns of a CSV or Parquet file to leave out.")
-@loss_option
+@loss_option(["logistic", "squared", "poisson"])
 @click.option("--intercept/--no-intercept", default=True, show_default=True, help="Add an unpenalised intercept.")
 @tol_option(type=click.FloatRange(0.0, min_open=True))
 @save_option("skops", "Write the model to this file, for 'minmin predict'.")

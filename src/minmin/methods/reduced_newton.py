@@ -320,7 +320,7 @@ class Trial(NamedTuple):
 
     def distance_from(self, evaluation: SecondOrderEvaluation) -> float:
         """The length of what was taken of the step, see :meth:`SecondOrderEvaluation.model_distance`."""
-        return self.t * evaluation.model_distance(self.step.direction, self.step.dy)
+        return evaluation.model_distance(self.step.direction.times(self.t), self.t * self.step.dy)
 
 
 def _choose_lower(one: Trial | None, other: Trial) -> Trial:

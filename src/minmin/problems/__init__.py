@@ -8,7 +8,7 @@ from minmin.problems.composite import Composite
 from minmin.problems.function import Function
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.glm import GLM, Softmax
-from minmin.problems.linear.losses import Loss
+from minmin.problems.linear.losses import Huber, Loss, NegativeBinomial, Tweedie
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.quadratic import Quadratic
 from minmin.problems.sum import Sum
@@ -20,8 +20,10 @@ __all__ = [
     "Design",
     "Evaluation",
     "Function",
+    "Huber",
     "LinearModel",
     "Loss",
+    "NegativeBinomial",
     "Quadratic",
     "SecondOrderEvaluation",
     "SecondOrderProblem",
@@ -29,6 +31,7 @@ __all__ = [
     "Slice",
     "Softmax",
     "Sum",
+    "Tweedie",
     "from_jax",
     "from_torch",
 ]
