@@ -151,7 +151,10 @@ class Result:
         What the run computed, by kind; a kind that never occurred may be missing.
 
         - "grad_x", "grad_y", "value": gradients and values for the method. In a :class:`minmin.Sum` every term's ∇ᵧ
-          counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round.
+          counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round. In a
+          :class:`minmin.problems.Split` they are those of f.
+        - "grad_f", "grad_g": for a Split, the points where a gradient of f, and of g, was computed, in one block or in
+          both.
         - "grad_0", "grad_1", ...: gradients of every block, if the problem has ``sizes=[...]``. Then "grad_x" are those
           of the outermost block, and "grad_y" of the innermost one.
         - "min_x", "min_y": minimisations over a block by "alternating". The gradients that they take count, too.
