@@ -142,7 +142,8 @@ def minimize(
 
         "bam":
 
-        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg".
+        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg"; or "katyusha", which draws rows of a
+          :class:`minmin.problems.GLM`, by ``seed``.
         - ``outer="x"``: the block that is moved once per iteration, also "y" or "auto".
         - ``scheme="nesterov"``: the outer steps, also "triple-momentum": fewer calls of ∇ₓ, but no theorem for
           inexact inner solves.

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from minmin.core.arrays import Array, array_eps, inner, namespace_of, zeros
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
+from minmin.core.row_sum import RowSum
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.coupled_preconditioner import couple_outputs
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner
+from minmin.problems.linear.row_gradients import estimate_change, find_row_smoothness
 from minmin.problems.linear.unboundedness import is_unbounded_along
+from minmin.problems.spectrum import Matrix
 
 if TYPE_CHECKING:
     from minmin.problems.linear.model import LinearModel
@@ -29,7 +32,7 @@ class LinearYStepModel(YStepModel):
     residual: Array
 
 
-class LinearSlice(SecondOrderSlice):
+class LinearSlice(SecondOrderSlice, RowSum):
     __slots__ = ("_model", "_x_penalty", "margins")
 
     def __init__(self, x: Array, margins: Array, model: LinearModel):
@@ -53,6 +56,12 @@ class LinearSlice(SecondOrderSlice):
     def moved(self, direction: Direction, t: float) -> LinearSlice:
         (image,) = direction.images
         return LinearSlice(self.x + t * direction.dx, self.margins + t * image, self._model)
+
+    def find_row_smoothness(self) -> Matrix:
+        return find_row_smoothness(self._model)
+
+    def estimate_change(self, known: LinearEvaluation, y: Array, rows: Matrix, factors: Matrix) -> Array:
+        return estimate_change(known, y, rows, factors)
 
 
 class _Derivatives:
@@ -158,6 +167,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         return self.model.x_block.gradient(self.residual, self.x)
 
     def _compute_grad_y(self) -> Array:
+        self._tally.note("rows_y", self.model.y_block.design.shape[0])
         return self.model.y_block.gradient(self.residual, self.y)
 
     def hess_yy(self) -> Array:
