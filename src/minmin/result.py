@@ -124,7 +124,9 @@ class Result:
     ----------
     x, y : arrays
         The point that was found; y is a :class:`minmin.Parts`, one array per term, if the problem is a
-        :class:`minmin.Sum`.
+        :class:`minmin.Sum`. If it has three or more blocks, x is the first, and y is the list of the others.
+    blocks : list of arrays
+        All blocks in the user's order.
     fun : float
         f(x, y).
     bound : Bound
@@ -150,6 +152,8 @@ class Result:
 
         - "grad_x", "grad_y", "value": gradients and values for the method. In a :class:`minmin.Sum` every term's ∇ᵧ
           counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round.
+        - "grad_0", "grad_1", ...: gradients of every block, if the problem has ``sizes=[...]``. Then "grad_x" are those
+          of the outermost block, and "grad_y" of the innermost one.
         - "min_x", "min_y": minimisations over a block by "alternating". The gradients that they take count, too.
         - "hess_yy", "hess_xx": y-Hessians, and x-Hessians where the blocks are exchanged. "hess_product": products
           with the whole Hessian.
@@ -188,6 +192,11 @@ class Result:
             value, certified = state.pop("gap_bound"), state.pop("certified")
             state["bound"] = Bound(value, basis="constants" if certified else "estimate")
         self.__dict__.update(state)
+
+    @property
+    def blocks(self) -> list[Any]:
+        """The blocks in the user's order; x and y if there are two."""
+        return [self.x, *self.y] if isinstance(self.y, list) else [self.x, self.y]
 
     @property
     def gap_bound(self) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minmin.core.constants import Constants
+from minmin.core.orientation import Outer
 from minmin.core.precision import full_float32
 from minmin.core.problem import Problem
 from minmin.core.start import explain_moved_start, is_flat, make_start
@@ -61,7 +62,7 @@ def minimize(
         The start; zero by default, or the examples that the problem was made with. The result has its array library,
         dtype and device; the start is not modified. Functions have no default, since the start says how many variables
         there are; they also take nested dicts, lists and tuples of arrays of any shape, as
-        :class:`minmin.problems.Function` does.
+        :class:`minmin.problems.Function` does. A problem with ``sizes=[...]`` takes all its blocks as one list, x0.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
         "reduced-lbfgs", "bam", "nag", "acdm", "lincoupling", "inexact-outer", "alternating" or "cutting-plane". See
@@ -207,6 +208,8 @@ def minimize(
         problem = problem.to_like(first_array(x))
         built, why = build(method, problem, options, seed)
         outer = built.outer_block(problem)
+        if problem.blocks is not None and outer is Outer.Y:
+            raise InputError("leave outer and cost_ratio out: costs=[...] of the problem says which block is outside")
         check_method(built, outer.orient(problem))
         loop = Loop(
             problem,

@@ -27,7 +27,6 @@ from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.numerics.central_path import find_path_point, find_reach, start_path
-from minmin.numerics.lbfgs import Pairs
 
 _MOST_VARIABLES = 200
 """A choice: the calls of ∇ₓ grow with d_x, and a step takes time like its cube."""
@@ -95,7 +94,7 @@ class CuttingPlane(Method):
     """
 
     name: ClassVar[str] = "cutting-plane"
-    state_types: ClassVar[tuple[type, ...]] = (CuttingState, Cut, Ball, YMemory, SecantPoint, Pairs)
+    state_types: ClassVar[tuple[type, ...]] = (CuttingState, Cut, Ball, SecantPoint, *LowerY.memory_types)
     radius: float | None = None
     inner: str = "lbfgs"
 

@@ -29,7 +29,7 @@ from minmin.methods.convexity import Visit
 from minmin.methods.gap_estimate import GapEstimate
 from minmin.methods.guard import can_guard, is_behind
 from minmin.methods.inner.objective import MOST_GROWTH, first_step, grow_where_flat, limit_length
-from minmin.methods.inner.partial_minimum import LowerY, YMemory
+from minmin.methods.inner.partial_minimum import LowerY
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.mapped_gradients import map_gradients
 from minmin.methods.proximal_step import find_proximal_step
@@ -103,7 +103,14 @@ class ReducedLbfgs(Method):
     """
 
     name: ClassVar[str] = "reduced-lbfgs"
-    state_types: ClassVar[tuple[type, ...]] = (ReducedState, GapEstimate, YMemory, Watch, Visit, *Bam.state_types)
+    state_types: ClassVar[tuple[type, ...]] = (
+        ReducedState,
+        GapEstimate,
+        *LowerY.memory_types,
+        Watch,
+        Visit,
+        *Bam.state_types,
+    )
     takes_terms: ClassVar[bool] = True
     inner: str = "auto"
     outer: str = "x"

@@ -140,7 +140,7 @@ def _report(
     or_other: bool = False,
     where: str = "between two points of this run",
 ) -> NoReturn:
-    names = [f"{kind}_{block}" for block in constants.blocks]
+    names = [constants.name(kind, is_y) for is_y in (False, True)]
     stated = [getattr(constants, f"{kind}_{block}") for block in "xy"]
     alternative = f" (or {names[not in_y]} = {stated[not in_y]:g}, as the blocks interact)" if or_other else ""
     raise ConstantsError(

@@ -72,9 +72,12 @@ class ProximalObjective(InnerObjective):
         √κ_A ln(8 κ_A (λ L_A/c)²) with κ_A the condition number of A, and the accuracy c. If it takes more, the cause is
         rounding or a wrong L_y.
         """
+        return self.most_steps(math.sqrt(self.smoothness / self.convexity))
+
+    def most_steps(self, time: float) -> int:
+        """The same for any method whose distance to the minimum shrinks by e in ``time`` steps."""
         kappa = self.smoothness / self.convexity
-        bound = math.sqrt(kappa) * math.log(8.0 * kappa * (self.lam * self.smoothness / self.accuracy) ** 2)
-        return max(2, math.ceil(bound))
+        return max(2, math.ceil(time * math.log(8.0 * kappa * (self.lam * self.smoothness / self.accuracy) ** 2)))
 
     def begin(self) -> InnerPoint:
         point = self.at(self.start)
@@ -84,8 +87,8 @@ class ProximalObjective(InnerObjective):
             )
         return point
 
-    def _at(self, v: Array) -> InnerPoint:
-        evaluation = self.slice.at(v)
+    def judge(self, evaluation: Evaluation) -> InnerPoint:
+        v = evaluation.y
         away = v - self.center
         gradient = evaluation.grad_y + away * self.shift
         target = None if self.term is None else self._find_target(v, gradient)
