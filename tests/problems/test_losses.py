@@ -146,6 +146,18 @@ def test_residuals_on_the_kink_leave_a_proof():
     assert here.value - r.fun <= bound.value <= 1e-3
 
 
+def test_levels_whose_rows_have_no_curvature_are_certified():
+    rng = np.random.default_rng(0)
+    level, X = rng.integers(0, 30, size=300), rng.standard_normal((300, 3))
+    target = X @ [1.0, 2.0, 0.0] + rng.standard_normal(30)[level] + rng.standard_t(2, size=300)
+    problem = GLM(X, np.eye(30)[level], target, Huber(0.03), alpha_x=1e-4, alpha_y=0.0)
+    r = minmin.minimize(problem, tol=1e-9)
+    assert r.certified
+    assert r.nit <= 20
+    curved = np.abs(problem.evaluate(r.x, r.y).margins - target) <= 0.03
+    assert np.bincount(level, curved, minlength=30).min() == 0
+
+
 class Plain(Loss):
     """The logistic loss, of which only the value and two derivatives are known."""
 

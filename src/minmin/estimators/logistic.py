@@ -66,7 +66,7 @@ class Logistic(ClassifierMixin, BlockModel):
         return codes, weights
 
     def _weigh_classes(self, y: Any, codes: Vector, weights: Vector | None) -> Vector:
-        """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn 1.8."""
+        """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn."""
         if not isinstance(self.class_weight, str) or weights is None:
             return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=y))
         if self.class_weight != "balanced":

@@ -115,6 +115,8 @@ def _bound_with(
 
 def find_dual_point(evaluation: LinearEvaluation, after: LinearYStepModel, left: float) -> DualPoint:
     """The dual point of the model after a step in y; ``left`` as in :meth:`Loss.find_dual_point`."""
+    if not left < math.inf:
+        return DualPoint(math.inf)
     m, h = evaluation.model, evaluation.margin_hessian
     return m.loss.find_dual_point(after.image, evaluation.margins, m.target, m.weights, h, left)
 

@@ -89,7 +89,7 @@ class Loss(ABC):
         """ℓ'' of every margin."""
 
     def hessian(self, margins: Array, target: Array, shared: Array, weights: Array) -> MarginHessian:
-        """The second derivative of the weighted mean loss."""
+        """The second derivative of the weighted mean loss, or a little more if :meth:`find_dual_point` allows it."""
         return DiagonalHessian(weights * self.curvature(margins, target, shared))
 
     def surrogate_hessian(

@@ -12,6 +12,11 @@ from minmin.problems.linear.losses.base import DualPoint, Loss
 from minmin.problems.linear.losses.targets import check_labels
 from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
 
+_LITTLE = 1e-4
+"""Samples with large residuals get this fraction of the surrogate curvature of the Huber loss. Without it, 8 of 12
+models with 30 or 200 unpenalised levels and δ from 3 to 0.01 of the noise ended uncertified, 3 of them after 100 steps.
+With 1e-2, 1e-3, 1e-4 and 1e-6 all are certified, after 1177, 1034, 976 and 986 products with X in total."""
+
 
 class KinkedLoss(Loss):
     """ℓ'' is 1 or 0, so the second derivative is constant until a margin passes a kink."""
@@ -61,28 +66,39 @@ class Huber(KinkedLoss):
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
         return namespace_of(shared).astype(abs(shared) <= self.delta, shared.dtype)
 
+    def hessian(self, margins: Array, target: Array, shared: Array, weights: Array) -> MarginHessian:
+        """Samples without curvature get a little of the surrogate's, so that no column is left without any."""
+        xp, of_parabola = namespace_of(margins), self._parabola(shared)
+        return DiagonalHessian(weights * xp.where(of_parabola < 1.0, _LITTLE * of_parabola, of_parabola))
+
     def surrogate_hessian(
         self, margins: Array, target: Array, slope: Array, weights: Array, near: MarginHessian
     ) -> MarginHessian:
-        """Of parabolas around t with the slopes of the loss at these margins; they lie above the loss."""
-        xp, size = namespace_of(margins), abs(margins - target)
+        return DiagonalHessian(weights * self._parabola(margins - target))
+
+    def _parabola(self, residual: Array) -> Array:
+        """The curvature of parabolas around t with the slopes of the loss here; they lie above the loss."""
+        xp, size = namespace_of(residual), abs(residual)
         limit = self.delta * xp.ones_like(size)
-        return DiagonalHessian(weights * limit / xp.maximum(size, limit))
+        return limit / xp.maximum(size, limit)
 
     def find_dual_point(
         self, change: Array, margins: Array, target: Array, weights: Array, near: MarginHessian, left: float
     ) -> DualPoint:
         """ℓ*(s) is ½s² + ts for |s| <= δ, and infinite beyond. So s is multiplied by the largest c that makes it so.
 
-        With the residual r, ℓ + ℓ* - ms = ½(s - ℓ')² + (r - ℓ')(ℓ' - s).
+        With the residual r, ℓ + ℓ* - ms = ½(s - ℓ')² + (r - ℓ')(ℓ' - s). By the last product, a further change of s
+        costs more than its square.
         """
         xp, residual = namespace_of(margins), margins - target
         slope = self._clip(residual)
-        dual = slope + _where_curved(near, change)
-        most = largest(xp.where(weights > 0, abs(dual) + _slack(near, left), 0.0 * dual))
+        moved, slack = _change_slopes(change, weights, near, left)
+        dual = slope + moved
+        most = largest(xp.where(weights > 0, abs(dual) + slack, 0.0 * dual))
         scale = min(1.0, self.delta / most) if most > 0.0 else 1.0
-        change = scale * dual - slope
-        return DualPoint(dot(weights, change * (0.5 * change - (residual - slope))), scale)
+        moved, beyond = scale * dual - slope, residual - slope
+        by_left = left * math.sqrt(dot(near.diagonal * beyond, beyond))
+        return DualPoint(max(dot(weights, moved * (0.5 * moved - beyond)), 0.0) + by_left, scale)
 
     def number_pieces(self, margins: Array, target: Array) -> Array:
         xp, residual = namespace_of(margins), margins - target
@@ -120,20 +136,15 @@ class SquaredHinge(KinkedLoss):
         self, change: Array, margins: Array, target: Array, weights: Array, near: MarginHessian, left: float
     ) -> DualPoint:
         """ℓ*(s) is finite for q = -ts >= 0. With max(0, 1 - tm) = p, ℓ + ℓ* - ms = ½(q - p)² where p > 0."""
-        xp, curved = namespace_of(margins), _where_curved(near, change)
-        dual = self.prepare(margins, target) - target * curved
-        if bool(xp.any((weights > 0) & (dual < _slack(near, left)))):
+        moved, slack = _change_slopes(change, weights, near, left)
+        dual = self.prepare(margins, target) - target * moved
+        if bool(namespace_of(dual).any((weights > 0) & (dual < slack))):
             return DualPoint(math.inf)
-        return DualPoint(0.5 * dot(weights, curved * curved))
+        return DualPoint(0.5 * dot(weights, moved * moved))
 
 
-def _where_curved(near: MarginHessian, change: Array) -> Array:
-    """The change of ℓ' for a change of the margins."""
-    return namespace_of(change).where(near.diagonal > 0, change, 0.0 * change)
-
-
-def _slack(near: MarginHessian, left: float) -> Array:
-    """How far every margin with curvature may move, if all move by at most ``left`` in the norm of the curvature."""
-    xp, h = namespace_of(near.diagonal), near.diagonal
-    curved = h > 0
-    return xp.where(curved, left / xp.where(curved, h, xp.ones_like(h)) ** 0.5, 0.0 * h)
+def _change_slopes(change: Array, weights: Array, near: MarginHessian, left: float) -> tuple[Array, Array]:
+    """h/w·u, and the largest h/w·|u| of every sample for all further u of length ``left`` in the norm of h."""
+    xp, h = namespace_of(change), near.diagonal
+    per_weight = 1.0 / xp.where(weights > 0, weights, xp.ones_like(weights))
+    return per_weight * h * change, per_weight * h**0.5 * left
