@@ -139,7 +139,7 @@ class Bam(Method):
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
             if problem.blocks is not None and len(problem.blocks.rest) > 1:
-                raise UnsupportedError(f"inner={self.inner!r} takes two blocks; with more, inner='lbfgs' is the default")
+                raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
 
     def outer_block(self, problem: Problem) -> Outer:
         """The block that the user chose, or the one that "auto" chooses."""
