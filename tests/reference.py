@@ -35,6 +35,13 @@ VARIANTS = {
     "cutting-plane": ("cutting-plane", {}),
 }
 """Every method with the options that change what it does."""
+SPLIT_VARIANTS = {
+    "sliding": ("sliding", {}),
+    "sliding-nag": ("sliding", {"inner": "nag"}),
+    "sliding-nag-ogmg": ("sliding", {"inner": "nag-ogmg"}),
+}
+"""The same for methods that minimise a Split alone; tests/contract/test_split_methods.py asks of them what the others
+promise."""
 
 
 class ExactQuadratic:

@@ -65,11 +65,12 @@ def minimize(
         :class:`minmin.problems.Function` does. A problem with ``sizes=[...]`` takes all its blocks as one list, x0.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
-        "reduced-lbfgs", "bam", "nag", "acdm", "lincoupling", "inexact-outer", "alternating" or "cutting-plane". See
-        :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`,
-        :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`,
-        :class:`~minmin.methods.InexactOuter`, :class:`~minmin.methods.Alternating`,
-        :class:`~minmin.methods.CuttingPlane`, or your own :class:`minmin.Method`.
+        "reduced-lbfgs", "bam", "nag", "acdm", "lincoupling", "inexact-outer", "alternating", "cutting-plane" or
+        "sliding". See :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`,
+        :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`,
+        :class:`~minmin.methods.LinCoupling`, :class:`~minmin.methods.InexactOuter`,
+        :class:`~minmin.methods.Alternating`, :class:`~minmin.methods.CuttingPlane`, :class:`~minmin.methods.Sliding`,
+        or your own :class:`minmin.Method`.
     grad_x, grad_y : callables, optional
         Only with a function: functions of (x, y) that return ∇ₓf and ∇ᵧf, like x and y.
     constants : Constants, optional
@@ -137,7 +138,8 @@ def minimize(
 
         "bam":
 
-        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg".
+        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg"; or "katyusha", which draws rows of a
+          :class:`minmin.problems.GLM`, by ``seed``.
         - ``outer="x"``: the block that is moved once per iteration, also "y" or "auto".
         - ``scheme="nesterov"``: the outer steps, also "triple-momentum": fewer calls of ∇ₓ, but no theorem for
           inexact inner solves.
@@ -167,6 +169,10 @@ def minimize(
         - ``radius=None``: the distance from the start within which x has a minimum. None: the run finds
           one.
         - ``inner="lbfgs"``: the solver in y, also "newton" or "nag".
+
+        "sliding", for a :class:`minmin.problems.Split`:
+
+        - ``inner="lbfgs"``: the solver that asks for ∇g, also "nag" or "nag-ogmg".
 
         "bam", "nag":
 

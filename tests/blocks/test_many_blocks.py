@@ -180,6 +180,8 @@ def test_what_takes_two_blocks_alone_says_so():
         minmin.minimize(problem, method="bam", outer="y")
     with pytest.raises(minmin.InputError, match="Composite takes no problem with sizes"):
         Composite(problem, term_x=NonNegative())
+    with pytest.raises(minmin.InputError, match="Split takes no problem with sizes"):
+        minmin.problems.Split(problem, problem)
     with pytest.raises(minmin.InputError, match="Sum takes no problem with sizes"):
         minmin.Sum([problem, problem])
     with pytest.raises(minmin.InputError, match="a client takes no problem with sizes"):

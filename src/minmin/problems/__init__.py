@@ -11,6 +11,7 @@ from minmin.problems.linear.glm import GLM, Softmax
 from minmin.problems.linear.losses import Huber, Loss, NegativeBinomial, Tweedie
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.quadratic import Quadratic
+from minmin.problems.split import Split
 from minmin.problems.sum import Sum
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "SecondOrderSlice",
     "Slice",
     "Softmax",
+    "Split",
     "Sum",
     "Tweedie",
     "from_jax",

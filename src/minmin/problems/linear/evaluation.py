@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from minmin.core.arrays import Array, array_eps, inner, namespace_of, zeros
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
+from minmin.core.row_sum import RowSum
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.coupled_preconditioner import couple_outputs
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner
+from minmin.problems.linear.row_gradients import estimate_change, find_row_smoothness
 from minmin.problems.linear.unboundedness import is_unbounded_along
+from minmin.problems.spectrum import Matrix
 
 if TYPE_CHECKING:
     from minmin.problems.linear.model import LinearModel
@@ -29,7 +32,7 @@ class LinearYStepModel(YStepModel):
     residual: Array
 
 
-class LinearSlice(SecondOrderSlice):
+class LinearSlice(SecondOrderSlice, RowSum):
     __slots__ = ("_model", "_x_penalty", "margins")
 
     def __init__(self, x: Array, margins: Array, model: LinearModel):
@@ -53,6 +56,12 @@ class LinearSlice(SecondOrderSlice):
     def moved(self, direction: Direction, t: float) -> LinearSlice:
         (image,) = direction.images
         return LinearSlice(self.x + t * direction.dx, self.margins + t * image, self._model)
+
+    def find_row_smoothness(self) -> Matrix:
+        return find_row_smoothness(self._model)
+
+    def estimate_change(self, known: LinearEvaluation, y: Array, rows: Matrix, factors: Matrix) -> Array:
+        return estimate_change(known, y, rows, factors)
 
 
 class _Derivatives:
@@ -145,8 +154,14 @@ class LinearEvaluation(SecondOrderEvaluation):
         return known.hessian
 
     def _compute_rounding(self) -> RoundingScale:
-        """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small."""
+        """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small.
+
+        An offset adds |√(w ℓ'') offset|, since margins have its rounding errors.
+        """
         fixed_terms = math.sqrt(inner(self.residual, self.loss_slope) / self.model.loss.max_curvature)
+        offset = self.model.offset
+        if offset is not None:
+            fixed_terms += math.sqrt(inner(self.margin_hessian.diagonal * offset, offset))
         return RoundingScale(array_eps(self.x), norm(self.y), fixed_terms)
 
     def _compute_value(self) -> float:
@@ -158,6 +173,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         return self.model.x_block.gradient(self.residual, self.x)
 
     def _compute_grad_y(self) -> Array:
+        self._tally.note("rows_y", self.model.y_block.design.shape[0])
         return self.model.y_block.gradient(self.residual, self.y)
 
     def hess_yy(self) -> Array:
@@ -205,14 +221,6 @@ class LinearEvaluation(SecondOrderEvaluation):
     def model_here(self) -> LinearYStepModel:
         """The model after no step in y."""
         return LinearYStepModel(0.0 * self.y, self.grad_x, 0.0 * self.margins, self.residual)
-
-    def losses_above_infimum(self) -> float:
-        """Σ w(ℓ - inf ℓ), infinite if the infimum is not known."""
-        m = self.model
-        infimum = m.loss.infimum(m.target)
-        if infimum is None:
-            return math.inf
-        return dot(m.weights, m.loss.value(self.margins, m.target, self._shared) - infimum)
 
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images

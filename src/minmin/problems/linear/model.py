@@ -24,6 +24,7 @@ from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, Lin
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
+from minmin.problems.linear.row_gradients import explain_no_rows
 from minmin.problems.spectrum import EXPENSIVE
 
 
@@ -121,6 +122,10 @@ class LinearModel(SecondOrderProblem):
     @property
     def has_constant_hessian(self) -> bool:  # type: ignore[override]
         return self.loss.min_curvature == self.loss.max_curvature
+
+    @property
+    def row_obstacle(self) -> str:
+        return explain_no_rows(self)
 
     @property
     def constants(self) -> Constants:
