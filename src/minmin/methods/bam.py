@@ -138,6 +138,8 @@ class Bam(Method):
         INNER_SOLVERS[self.inner].check_rows(problem)
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
+            if problem.blocks is not None and len(problem.blocks.rest) > 1:
+                raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
 
     def outer_block(self, problem: Problem) -> Outer:
         """The block that the user chose, or the one that "auto" chooses."""

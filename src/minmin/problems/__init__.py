@@ -9,7 +9,7 @@ from minmin.problems.function import Function
 from minmin.problems.linear.categories import CategoricalDesign
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.glm import GLM, Softmax
-from minmin.problems.linear.losses import Loss
+from minmin.problems.linear.losses import Huber, Loss, NegativeBinomial, Tweedie
 from minmin.problems.linear.mixed import MixedDesign
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.quadratic import Quadratic
@@ -24,9 +24,11 @@ __all__ = [
     "Design",
     "Evaluation",
     "Function",
+    "Huber",
     "LinearModel",
     "Loss",
     "MixedDesign",
+    "NegativeBinomial",
     "Quadratic",
     "SecondOrderEvaluation",
     "SecondOrderProblem",
@@ -35,6 +37,7 @@ __all__ = [
     "Softmax",
     "Split",
     "Sum",
+    "Tweedie",
     "from_jax",
     "from_torch",
 ]
