@@ -80,7 +80,7 @@ def test_momentum_that_is_dropped_uphill_saves_calls():
     assert without <= 0.9 * with_it
 
 
-def test_too_low_an_L_does_not_spoil_the_bound():
+def test_too_low_a_smoothness_does_not_spoil_the_bound():
     """In a narrow valley secants show the curvature along it alone, and a step across it may then go uphill."""
     steep, across = 5.66, 51317.0
     along = -np.sqrt((steep - 0.0192) * across)
