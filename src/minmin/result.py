@@ -124,7 +124,9 @@ class Result:
     ----------
     x, y : arrays
         The point that was found; y is a :class:`minmin.Parts`, one array per term, if the problem is a
-        :class:`minmin.Sum`.
+        :class:`minmin.Sum`. If it has three or more blocks, x is the first, and y is the list of the others.
+    blocks : list of arrays
+        All blocks in the user's order.
     fun : float
         f(x, y).
     bound : Bound
@@ -149,7 +151,12 @@ class Result:
         What the run computed, by kind; a kind that never occurred may be missing.
 
         - "grad_x", "grad_y", "value": gradients and values for the method. In a :class:`minmin.Sum` every term's ∇ᵧ
-          counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round.
+          counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round. In a
+          :class:`minmin.problems.Split` they are those of f.
+        - "grad_f", "grad_g": for a Split, the points where a gradient of f, and of g, was computed, in one block or in
+          both.
+        - "grad_0", "grad_1", ...: gradients of every block, if the problem has ``sizes=[...]``. Then "grad_x" are those
+          of the outermost block, and "grad_y" of the innermost one.
         - "min_x", "min_y": minimisations over a block by "alternating". The gradients that they take count, too.
         - "hess_yy", "hess_xx": y-Hessians, and x-Hessians where the blocks are exchanged. "hess_product": products
           with the whole Hessian.
@@ -158,6 +165,8 @@ class Result:
         - "passes", "passes_y": for linear models, products of X or Xᵀ (or X∘X, for a diagonal) with a vector, and of Y
           or Yᵀ, but for those in Hessians. A sample of rows for a preconditioner counts as one, and coefficients that
           are all zero cost none.
+        - "rows_y": for linear models, the rows of Y in gradients: all n for a ∇ᵧf, and as many as were drawn for a step
+          of ``inner="katyusha"``, which are in no pass. "rows": the same for X where the blocks are exchanged.
         - Of these passes, some are for what is computed once and then reused: "constants_passes" and
           "constants_passes_y" for the constants, where a Gram matrix takes one per column; "row_norms", "row_norms_y",
           "row_norms_over_penalty", "row_norms_over_penalty_y", "column_norms" and "column_norms_y". Every run that
@@ -188,6 +197,11 @@ class Result:
             value, certified = state.pop("gap_bound"), state.pop("certified")
             state["bound"] = Bound(value, basis="constants" if certified else "estimate")
         self.__dict__.update(state)
+
+    @property
+    def blocks(self) -> list[Any]:
+        """The blocks in the user's order; x and y if there are two."""
+        return [self.x, *self.y] if isinstance(self.y, list) else [self.x, self.y]
 
     @property
     def gap_bound(self) -> float:

@@ -5,7 +5,7 @@ from itertools import permutations
 import cvxpy as cp
 import numpy as np
 
-from minmin.methods.bam import XState, extrapolate, x_half, y_half
+from minmin.methods.bam_steps import XState, extrapolate, x_half, y_half
 from minmin.methods.nag import nag_half, nag_steps
 from minmin.methods.theory import block_parameters, metric
 

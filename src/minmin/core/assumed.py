@@ -34,6 +34,10 @@ class Assumed(Problem):
     def constants(self) -> Constants:
         return self._constants
 
+    @property
+    def row_obstacle(self) -> str:
+        return self.original.row_obstacle
+
     def fix(self, x: Vector) -> Slice:
         if self._known is not None and x is self._known.x:
             return _KnownSlice(self.original, self._known)

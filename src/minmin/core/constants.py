@@ -82,6 +82,11 @@ class Constants:
         """Condition number of the y block."""
         return self.L_y / self.mu_y if self.mu_y > 0 else math.inf
 
+    def name(self, kind: str, in_y: bool) -> str:
+        """A constant in the user's words: "L_x", or "L of block 0" for a function of several blocks."""
+        block = self.blocks[in_y]
+        return f"{kind}_{block}" if len(block) == 1 else f"{kind} of {block}"
+
     def swapped(self) -> Constants:
         """The constants with the roles of x and y exchanged."""
         swapped = Constants(self.L_y, self.L_x, self.mu_y, self.mu_x, self.source, self.blocks[::-1])

@@ -31,8 +31,8 @@ class Tally:
     def __getitem__(self, kind: str) -> int:
         return self.counts.get(kind, 0)
 
-    def rename_kinds(self, names: Mapping[str, str | None]) -> Tally:
-        """A view that counts each kind under another name, or not at all if that name is None."""
+    def rename_kinds(self, names: Mapping[str, tuple[str, ...]]) -> Tally:
+        """A view that counts each kind under other names: one, several, or none."""
         return _RenamedTally(self, names)
 
     def swapped(self) -> Tally:
@@ -41,32 +41,33 @@ class Tally:
 
 
 _SWAPPED_NAMES = {
-    "grad_x": "grad_y",
-    "grad_y": "grad_x",
-    "hess_yy": "hess_xx",
-    "passes": "passes_y",
-    "passes_y": "passes",
+    "grad_x": ("grad_y",),
+    "grad_y": ("grad_x",),
+    "hess_yy": ("hess_xx",),
+    "passes": ("passes_y",),
+    "passes_y": ("passes",),
+    "rows": ("rows_y",),
+    "rows_y": ("rows",),
 }
 
 
 class _RenamedTally(Tally):
-    def __init__(self, target: Tally, names: Mapping[str, str | None]):
+    def __init__(self, target: Tally, names: Mapping[str, tuple[str, ...]]):
         self.target = target
         self.names = names
 
     def add(self, kind: str) -> None:
-        name = self.names.get(kind, kind)
-        if name is not None:
+        for name in self.names.get(kind, (kind,)):
             self.target.add(name)
 
     def note(self, kind: str, count: int) -> None:
-        name = self.names.get(kind, kind)
-        if name is not None:
+        for name in self.names.get(kind, (kind,)):
             self.target.note(name, count)
 
     def __getitem__(self, kind: str) -> int:
-        name = self.names.get(kind, kind)
-        return 0 if name is None else self.target[name]
+        """The count under the first of the names."""
+        names = self.names.get(kind, (kind,))
+        return self.target[names[0]] if names else 0
 
 
 class _IgnoringTally(Tally):

@@ -77,6 +77,10 @@ class Evaluation(ABC):
             self._grad_y = self._compute_grad_y()
         return self._grad_y
 
+    def take_grad_y(self, gradient: Vector) -> None:
+        """Keep a ∇ᵧf that was computed, and counted, by other means."""
+        self._grad_y = gradient
+
     @property
     def grad_x_norm(self) -> float:
         """|∇ₓf|."""

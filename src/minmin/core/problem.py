@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from minmin.core.arrays import Array
+from minmin.core.blocks import BlockLayout, join
 from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
@@ -77,6 +78,11 @@ class Slice(ABC):
         """The evaluation at (x, y)."""
 
     @property
+    def nested(self) -> Problem | None:
+        """y ↦ f(x, y) as a problem of two blocks, if y holds several blocks; see :class:`BlockLayout`."""
+        return None
+
+    @property
     def parts(self) -> Sequence[Slice]:
         """One slice per part of y: the terms of a :class:`~minmin.Sum`; otherwise only this slice."""
         return (self,)
@@ -120,6 +126,8 @@ class Problem(ABC):
         How the user sees x and y, if not as flat arrays.
     part_structures : tuple of Structure or None
         The same for y's parts; empty if y is one array.
+    blocks : BlockLayout or None
+        Where the user's blocks are in x and y, if they gave a list of blocks.
     """
 
     d_x: int
@@ -136,11 +144,17 @@ class Problem(ABC):
     structure_x: Structure | None = None
     structure_y: Structure | None = None
     part_structures: tuple[Structure | None, ...] = ()
+    blocks: BlockLayout | None = None
 
     @property
     def has_terms(self) -> bool:
         """Whether there is a term in x or in y."""
         return self.term_x is not None or self.term_y is not None
+
+    @property
+    def row_obstacle(self) -> str:
+        """Why a solver cannot draw rows of a sum in y, as a clause; empty if every part's slice is a ``RowSum``."""
+        return f"{type(self).__name__} is not known to be a sum over rows"
 
     @property
     def constants(self) -> Constants | None:
@@ -229,8 +243,15 @@ class Problem(ABC):
         return self
 
     def to_user(self, x: Vector, y: Vector) -> tuple[Any, Any]:
-        """A point as the user sees it: in the structure, library, dtype and device of their examples."""
+        """A point as the user sees it: in the structure, library, dtype and device of their examples.
+
+        With three or more blocks, the first is x, and y is the list of the others.
+        """
         in_x = x if self.structure_x is None else self.structure_x.unflatten(x)
+        if self.blocks is not None:
+            in_y = y if self.structure_y is None else self.structure_y.unflatten(y)
+            first, *others = self.blocks.split(in_x, in_y)
+            return first, others if len(others) > 1 else others[0]
         if any(self.part_structures):
             pairs = zip(self.part_structures, y, strict=True)
             return in_x, Parts([part if s is None else s.unflatten(part) for s, part in pairs], y.weights)
@@ -258,6 +279,19 @@ class Problem(ABC):
         """
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "tally"}
         return [repr(self.constants), *identify(public)]
+
+
+def evaluate_outside(slice_: Slice, nested: Evaluation) -> Evaluation:
+    """The evaluation of a slice where its :attr:`Slice.nested` was evaluated, with the gradients from there."""
+    outside = slice_.at(join([nested.x, nested.y]))
+    outside.take_grad_y(join([nested.grad_x, nested.grad_y]))
+    return outside
+
+
+def require_two_blocks(problem: Problem, what: str) -> None:
+    """Raise if a problem was given as a list of blocks."""
+    if problem.blocks is not None:
+        raise InputError(f"{what} takes no problem with sizes=[...]; give its two blocks as x and y")
 
 
 def require_size(value: Any, name: str) -> int:

@@ -64,6 +64,14 @@ class _RegularizedSlice(Slice):
         self.term_y = original.term_y
 
     @property
+    def nested(self) -> Problem | None:
+        original = self._original.nested
+        if original is None:
+            return None
+        center, mu = self._center[1], self._mu[1]
+        return Regularized(original, (center[: original.d_x], center[original.d_x :]), (mu, mu))
+
+    @property
     def parts(self) -> Sequence[Slice]:
         """With the regularisation in y: a part's weight would multiply that in x, which :meth:`join` adds instead."""
         pairs = zip(self._original.parts, parts_of(self._center[1]), strict=True)

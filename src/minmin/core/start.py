@@ -10,6 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
 
 from minmin.core.arrays import Array, as_real, describe_kind, require_finite, same_kind, to_like, zeros
+from minmin.core.blocks import BlockLayout
 from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
 from minmin.core.structure import Structure
@@ -41,6 +42,8 @@ def _check_start(problem: Problem, x0: Any, y0: Any) -> tuple[Vector, Vector]:
     if isinstance(problem, Swapped):
         y, x = _check_start(problem.original, y0, x0)
         return x, y
+    if problem.blocks is not None:
+        return _check_blocks(problem, problem.blocks, x0, y0)
     prototype = problem.prototype
     x = _make_block(x0, problem.d_x, "x0", prototype, problem.structure_x)
     y = _make_y(problem, y0, prototype if x is None else x)
@@ -53,6 +56,29 @@ def _check_start(problem: Problem, x0: Any, y0: Any) -> tuple[Vector, Vector]:
                 "give both in one dtype and library, on one device"
             )
     return x, y
+
+
+def _check_blocks(problem: Problem, layout: BlockLayout, blocks: Any, y0: Any) -> tuple[Array, Array]:
+    """x and y from a start that is a list of blocks."""
+    if y0 is not None:
+        raise InputError("give all blocks of the start in one list: minimize(problem, [block_0, block_1, ...])")
+    sizes = layout.sizes
+    if blocks is None:
+        blocks = [zeros(size, problem.prototype) for size in sizes]
+    if not isinstance(blocks, list | tuple) or len(blocks) != len(sizes):
+        got = f"{len(blocks)} blocks" if isinstance(blocks, list | tuple) else show(blocks)
+        raise InputError(f"the start must be a list of {len(sizes)} blocks, as the problem has, got {got}")
+    arrays = [
+        check_start_array(block, size, f"block {i} of the start", problem.prototype)
+        for i, (block, size) in enumerate(zip(blocks, sizes, strict=True))
+    ]
+    for i, array in enumerate(arrays):
+        if not same_kind(array, arrays[0]):
+            raise InputError(
+                f"block 0 of the start is {describe_kind(arrays[0])} and block {i} is {describe_kind(array)}; "
+                "give all in one dtype and library, on one device"
+            )
+    return layout.join([to_like(array, problem.prototype) if problem.structure_x else array for array in arrays])
 
 
 def _make_y(problem: Problem, y0: Any, prototype: Array) -> Vector:

@@ -14,7 +14,7 @@ from minmin.core.arrays import Array, all_finite, array_eps, dtype_name, to_like
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.precision import full_float32
-from minmin.core.problem import Problem, YTask
+from minmin.core.problem import Problem, YTask, require_two_blocks
 from minmin.core.start import make_start
 from minmin.core.structure import Structure
 from minmin.core.vectors import dot, square
@@ -68,6 +68,7 @@ class Client:
             raise InputError(
                 f"a client's problem must be a minmin problem other than a Sum, got {type(problem).__name__}"
             )
+        require_two_blocks(problem, "a client")
         if problem.has_terms:
             raise InputError("terms are not supported in a federation yet; minmin.Sum of Composite problems runs here")
         if not 0.0 < as_number(weight, "weight") < math.inf:

@@ -13,7 +13,7 @@ from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, YTask
 from minmin.errors import InputError
-from minmin.methods.bam import YHalf
+from minmin.methods.bam_steps import YHalf
 from minmin.methods.inner.partial_minimum import LowerY
 
 

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from minmin.core.arrays import Array
 from minmin.core.constants import Constants
-from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached
 from minmin.core.orientation import Outer
-from minmin.core.problem import Problem, Slice, YTask
+from minmin.core.problem import Problem
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
-from minmin.errors import UnsupportedError
+from minmin.errors import InputError, UnsupportedError, as_count
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
+from minmin.methods.bam_steps import NestedMemory, XState, YHalf, YState, find_under, x_half
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
-from minmin.methods.inner.proximal import ProximalObjective
+from minmin.methods.inner.katyusha import KatyushaMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
-from minmin.methods.theory import BlockParameters, block_parameters, theory_patience
-from minmin.methods.triple_momentum import look_ahead, take_step, triple_parameters
+from minmin.methods.theory import block_parameters, theory_patience
+from minmin.methods.triple_momentum import take_step, triple_parameters
 from minmin.numerics.lbfgs import Pairs
 
 _MOST_FAILURES = 3
@@ -34,38 +33,6 @@ _CLEAR_RATIO = 2.0
 """The blocks are exchanged only if κ_x is at least this times κ_y. If both are equal, the exchange costs calls of ∇ₓ
 for every κ_x from 5 to 400: 445 instead of 404 for κ_x = 100, where the factor 2 saves 60."""
 SCHEMES = ("nesterov", "triple-momentum")
-
-
-class XState(NamedTuple):
-    """x^k and x̄^k; with triple momentum ξ_x^k and ξ_x^{k-1}."""
-
-    x: Vector
-    x_bar: Vector
-
-
-class YState(NamedTuple):
-    """The state of one part of y.
-
-    Attributes
-    ----------
-    y, y_bar : arrays
-        y^k and ȳ^k; with triple momentum ξ_y^k and ξ_y^{k-1}.
-    offset : array
-        ȳ^k - y_under^k: the start of the next inner solve, relative to its centre.
-    solver : any
-        The inner solver's memory.
-    failures : int
-        How many times in a row the inner solver failed.
-    largest_gradient : float
-        The largest ∇ᵧf seen so far.
-    """
-
-    y: Array
-    y_bar: Array
-    offset: Array
-    solver: Any
-    failures: int
-    largest_gradient: float
 
 
 class BamState(NamedTuple):
@@ -93,7 +60,8 @@ class Bam(AdaptableMethod):
         x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf(x_under, ȳ)                      x_half
 
     It is an accelerated gradient method in x, and an accelerated proximal point method in y. With an exact inner solve
-    it is Nesterov's method on the partial Moreau envelope min_v f(x, v) + |v - y|²/(2λ).
+    it is Nesterov's method on the partial Moreau envelope min_v f(x, v) + |v - y|²/(2λ). If y holds several blocks, BAM
+    solves the inner problem, too: see :func:`minmin.methods.bam_steps.solve_nested`.
 
     Guarantee (Theorem 2.2): Ψ^{k+1} <= Ψ^k/(1 + √(μ_x/L_x)), so O(√κ_x log 1/ε) calls of ∇ₓ, and of ∇ᵧ
     O(max(√κ_x, √κ_y) log 1/ε).
@@ -103,8 +71,9 @@ class Bam(AdaptableMethod):
 
     Parameters
     ----------
-    inner : {"lbfgs", "nag", "nag-ogmg", "newton"}, default "lbfgs"
-        Solves the inner problem.
+    inner : {"lbfgs", "nag", "nag-ogmg", "newton", "katyusha"}, default "lbfgs"
+        Solves the inner problem. "katyusha" draws rows of a GLM, see
+        :class:`minmin.methods.inner.katyusha.KatyushaSolver`.
     outer : {"x", "y", "auto"}, default "x"
         The block that is moved once per iteration; the other is the inner block. The number of outer calls grows like
         √κ of the outer block, that of inner calls like the larger √κ of both. So "auto" chooses y if κ_y is clearly
@@ -118,22 +87,36 @@ class Bam(AdaptableMethod):
         "nesterov" is Algorithm 1. "triple-momentum" has other steps, see :mod:`minmin.methods.triple_momentum`, and
         takes about 0.85 times as many calls of ∇ₓ. Theorem 2.2 does not cover it: its rate is proved for exact inner
         solves only, and certified numerically for inexact ones. It takes no terms.
+    seed : int
+        For the draws of "katyusha".
     """
 
     name: ClassVar[str] = "bam"
-    state_types: ClassVar[tuple[type, ...]] = (BamState, XState, YState, SecantPoint, Pairs)
+    state_types: ClassVar[tuple[type, ...]] = (
+        BamState,
+        XState,
+        YState,
+        NestedMemory,
+        SecantPoint,
+        Pairs,
+        KatyushaMemory,
+    )
     takes_terms: ClassVar[bool] = True
     inner: str = "lbfgs"
     outer: str = "x"
     radius: float | str | None = None
     adaptive: bool = False
     scheme: str = "nesterov"
+    seed: int = 0
 
     def __post_init__(self) -> None:
         require_choice("inner", self.inner, INNER_SOLVERS)
         require_choice("outer", self.outer, ("x", "y", "auto"))
         require_choice("scheme", self.scheme, SCHEMES)
+        as_count(self.seed, "seed")
         check_radius(self.radius)
+        if self.radius is not None and INNER_SOLVERS[self.inner].needs_rows:
+            raise InputError(f"inner={self.inner!r} does not take a radius; inner='lbfgs' does")
         given = {"outer='auto'": self.outer == "auto", "scheme='triple-momentum'": self.scheme != "nesterov"}
         require_adaptive(
             self.adaptive, self.radius, other=next((option for option, is_on in given.items() if is_on), "")
@@ -152,8 +135,11 @@ class Bam(AdaptableMethod):
         if problem.has_terms and self.scheme != "nesterov":
             raise UnsupportedError(f"scheme={self.scheme!r} does not support terms in x or y; scheme='nesterov' does")
         INNER_SOLVERS[self.inner].check_term(problem)
+        INNER_SOLVERS[self.inner].check_rows(problem)
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
+            if problem.blocks is not None and len(problem.blocks.rest) > 1:
+                raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
 
     def outer_block(self, problem: Problem) -> Outer:
         """The block that the user chose, or the one that "auto" chooses."""
@@ -164,13 +150,13 @@ class Bam(AdaptableMethod):
         return Outer.Y if exchange_pays and not INNER_SOLVERS[self.inner].needs_y_hessian else Outer.X
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
-        half = YHalf(self.inner, require_constants(self.name, problem), self.scheme)
+        half = YHalf(self.inner, require_constants(self.name, problem), self.scheme, self.seed)
         return BamState(XState(x, x), tuple(half.begin(part) for part in parts_of(y)), Candidate(x, y), None)
 
     def step(self, problem: Problem, state: BamState) -> BamState:
         constants = require_constants(self.name, problem)
-        x_under = _find_under(self.scheme, constants, *state.x)
-        half = YHalf(self.inner, constants, self.scheme)
+        x_under = find_under(self.scheme, constants, *state.x)
+        half = YHalf(self.inner, constants, self.scheme, self.seed)
         y_states, evaluation = problem.fix(x_under).run_on_parts(half, state.y)
         x_state, x_end = self._move_x(constants, state.x, x_under, evaluation.grad_x, problem.term_x)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x_end, ȳ).
@@ -211,74 +197,3 @@ class Bam(AdaptableMethod):
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, problem)
         return theory_patience(block_parameters(constants).alpha, max(constants.kappa_x, constants.kappa_y))
-
-
-def extrapolate(p: BlockParameters, point: Vector, bar: Vector) -> Vector:
-    """x_under = αx + (1-α)x̄, and the same for y."""
-    return p.alpha * point + (1.0 - p.alpha) * bar
-
-
-def _find_under(scheme: str, constants: Constants, point: Vector, bar: Vector) -> Vector:
-    """The centre of the next step in one block, in either scheme."""
-    if scheme == "nesterov":
-        return extrapolate(block_parameters(constants), point, bar)
-    return look_ahead(triple_parameters(constants), point, bar)
-
-
-@dataclass(frozen=True)
-class YHalf(YTask):
-    """The half of a step that moves one part of y.
-
-    Its evaluation is at (x_under, ȳ) and holds ∇ₓf there, which the other half needs.
-    """
-
-    name: ClassVar[str] = "bam"
-    memory_types: ClassVar[tuple[type, ...]] = (YState, Pairs)
-    inner: str
-    constants: Constants
-    scheme: str = "nesterov"
-
-    def begin(self, y: Array) -> YState:
-        return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y), 0, 0.0)
-
-    def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
-        p = block_parameters(self.constants) if self.scheme == "nesterov" else triple_parameters(self.constants)
-        y_under = _find_under(self.scheme, self.constants, state.y, state.y_bar)
-        objective = ProximalObjective(part, y_under, state.offset, p, state.largest_gradient)
-        found, memory = INNER_SOLVERS[self.inner].solve(objective, state.solver)
-        point, grad_y = objective.finish(found)
-        new = YState(
-            *self._move(state, point.v, grad_y),
-            offset=point.v - y_under,
-            solver=memory,
-            failures=0 if found.solved else state.failures + 1,
-            largest_gradient=max(state.largest_gradient, point.evaluation.grad_y_norm),
-        )
-        return new, point.evaluation
-
-    def _move(self, state: YState, end: Array, grad_y: Array) -> tuple[Array, Array]:
-        """The next y and ȳ of the state, from the end of the inner solve."""
-        if self.scheme == "nesterov":
-            return y_half(block_parameters(self.constants), state.y, end, grad_y), end
-        p = triple_parameters(self.constants)
-        return take_step(p, p.step_y, state.y, state.y_bar, grad_y), state.y
-
-
-def y_half(p: BlockParameters, y: Array, y_bar: Array, grad_y: Array) -> Array:
-    """y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf, solved for y⁺."""
-    return (y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha))
-
-
-def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector, term: Term | None = None) -> XState:
-    """The half of a step that moves x, from ∇ₓf(x_under, ȳ).
-
-    With a term, x̄ is a proximal gradient step, and (x_under - x̄)/(η_x α) takes the place of ∇ₓf.
-    """
-    step = p.eta_x * p.alpha
-    x_bar = x_under - step * grad_x
-    if term is not None:
-        x_bar = term.prox(x_bar, step)
-        grad_x = (x_under - x_bar) * (1.0 / step)
-    # x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf, solved for x⁺
-    x = (state.x + p.alpha * x_under - p.eta_x * grad_x) * (1.0 / (1.0 + p.alpha))
-    return XState(x, x_bar)

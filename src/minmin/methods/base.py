@@ -93,6 +93,10 @@ class Method(ABC):
     def step(self, problem: Any, state: Any) -> Any:
         """The state one outer iteration later, with a new ``candidate``."""
 
+    def aim_relative(self, rtol: float, rtol_from: float) -> Method:
+        """The method for a run that ends where the bound is at most rtol times rtol_from - f; by default the same."""
+        return self
+
     def aim(self, tol: float) -> Method:
         """The same method for a run that ends where the bound is at most ``tol``: it need not compute more exactly.
 
@@ -118,6 +122,10 @@ def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False)
     """The problem's constants; an error if they are not known, or not all L finite and mu > 0, unless it may be 0."""
     constants = problem.constants
     hint = "; or give adaptive=True, which estimates them during the run" if name in ("bam", "nag") else ""
+    if constants is None and problem.blocks is not None:
+        raise UnsupportedError(
+            f"method {name!r} needs the problem's constants; give L=[...] and mu=[...], with one number per block{hint}"
+        )
     if constants is None:
         raise UnsupportedError(
             f"method {name!r} needs the problem's constants; give constants=minmin.Constants(L_x=..., L_y=..., "
@@ -125,18 +133,19 @@ def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False)
             f"constants=minmin.estimate_constants(problem){hint}"
         )
     smoothness, convexity = (constants.L_x, constants.L_y), (constants.mu_x, constants.mu_y)
-    for block, L, mu in zip(constants.blocks, smoothness, convexity, strict=True):
+    for in_y, (L, mu) in enumerate(zip(smoothness, convexity, strict=True)):
         if math.isinf(L):
             raise UnsupportedError(
-                f"method {name!r} needs a finite L_{block}, and this problem has none; "
+                f"method {name!r} needs a finite {constants.name('L', bool(in_y))}, and this problem has none; "
                 "give constants that hold on the region of the run: "
                 f"minmin.estimate_constants(problem, x, y) estimates them{hint}"
             )
         if mu == 0.0 and not may_be_flat:
+            mu_name = constants.name("mu", bool(in_y))
             raise UnsupportedError(
-                f"method {name!r} needs mu_{block} > 0, and this problem has mu_{block} = 0; add a small penalty on "
-                f"{block}; or give radius=, a distance from the start to a minimiser, or radius='auto': "
-                "bam, nag, acdm and lincoupling take it"
+                f"method {name!r} needs {mu_name} > 0, and this problem has {mu_name} = 0; add a small penalty on "
+                f"{constants.blocks[in_y]}; or give radius=, a distance from the start to a minimiser, or "
+                "radius='auto': bam, nag, acdm and lincoupling take it"
             )
     return constants
 

@@ -33,12 +33,15 @@ class SecantPoint(NamedTuple):
     largest: float
 
 
-def check_constants(problem: Problem, evaluation: Evaluation, before: SecantPoint | None) -> SecantPoint | None:
+def check_constants(
+    problem: Problem, evaluation: Evaluation, before: SecantPoint | None, constants: Constants | None = None
+) -> SecantPoint | None:
     """Compare a point where both gradients are known with the previous one, and return it for the next comparison.
 
-    Returns None if the problem has no constants, or ∇ᵧ stays with the clients.
+    Returns None if the problem has no constants, or ∇ᵧ stays with the clients. ``constants`` are by default the
+    problem's.
     """
-    constants = problem.constants
+    constants = problem.constants if constants is None else constants
     if constants is None or problem.y_is_remote:
         return None
     largest = evaluation.grad_x_norm + evaluation.grad_y_norm
@@ -140,7 +143,7 @@ def _report(
     or_other: bool = False,
     where: str = "between two points of this run",
 ) -> NoReturn:
-    names = [f"{kind}_{block}" for block in constants.blocks]
+    names = [constants.name(kind, is_y) for is_y in (False, True)]
     stated = [getattr(constants, f"{kind}_{block}") for block in "xy"]
     alternative = f" (or {names[not in_y]} = {stated[not in_y]:g}, as the blocks interact)" if or_other else ""
     raise ConstantsError(

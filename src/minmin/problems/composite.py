@@ -12,7 +12,7 @@ from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation, EvaluationOfSum
-from minmin.core.problem import Problem, Slice
+from minmin.core.problem import Problem, Slice, require_two_blocks
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
 from minmin.errors import InputError, show
@@ -47,6 +47,7 @@ class Composite(Problem):
             raise InputError(f"this {type(problem).__name__} has a term already; give all terms at once")
         if problem.y_is_remote:
             raise InputError("terms are not supported in a federation yet; minmin.Sum of Composite problems runs here")
+        require_two_blocks(problem, "Composite")
         self.problem = problem
         self.term_x = _check_term(term_x, problem.d_x, "term_x")
         self.term_y = _check_term_y(term_y, problem)
@@ -63,6 +64,10 @@ class Composite(Problem):
         twin = copy(self)
         twin.problem, twin.tally = problem, problem.tally
         return twin
+
+    @property
+    def row_obstacle(self) -> str:
+        return self.problem.row_obstacle
 
     @property
     def constants(self) -> Constants | None:

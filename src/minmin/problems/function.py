@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import math
-import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, array_eps, as_real, same_kind, zeros
+from minmin.core.arrays import Array, as_real, same_kind, zeros
+from minmin.core.blocks import BlockLayout, make_layout
 from minmin.core.constants import Constants
-from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_constants_type, require_size
-from minmin.core.rounding import RoundingScale, rounding_error
-from minmin.core.structure import Structure, choose_prototype, join_arrays, make_structures
+from minmin.core.structure import Structure, choose_prototype, make_structures
 from minmin.core.tree import find_leaves
-from minmin.core.vectors import copy_vector, norm
-from minmin.errors import InputError, UserCodeError, as_number
-from minmin.problems.differences import Difference, choose_difference, difference_values
-
-_ANOTHER_LIBRARY = (
-    "x and y are NumPy arrays, as the start is; for functions of another library give a start of that library, such as "
-    "x0=torch.zeros(d_x, dtype=torch.float64), y0=torch.zeros(d_y, dtype=torch.float64), or use from_jax or from_torch"
-)
+from minmin.errors import InputError, as_number
+from minmin.problems.block_callables import BlockGradient, BlockValue, check_grads
+from minmin.problems.function_evaluation import FunctionSlice
 
 
 class Function(Problem):
-    """f(x, y) given by callables.
+    """f(x, y) given by callables, or f of several blocks.
 
     Parameters
     ----------
@@ -52,6 +45,16 @@ class Function(Problem):
         Methods' guarantees and certificates are based on them; see :class:`minmin.Constants`.
     value_error : float, optional
         How far a value may be off; by default the rounding error of f. It matters if ``grad_y`` is None.
+    grads, sizes : lists, optional
+        For a function of several blocks, in place of ``grad_x``, ``grad_y``, ``d_x`` and ``d_y``: a gradient and a
+        length for every block. All callables take all blocks: ``value(a, b, c)``, ``grads[0](a, b, c)``. The start is a
+        list, too, ``minimize(f, [a, b, c])``, and so is ``r.blocks``. ``r.calls`` counts "grad_0", "grad_1", ...
+    L, mu : lists of float, optional
+        For several blocks, in place of ``constants``: diag(mu) ⪯ H ⪯ diag(L), with one number for every block.
+    costs : list of float, optional
+        For several blocks: what each gradient costs, in any unit. With ``L`` and ``mu`` it says which block is outside
+        of which; docs/methods.md says how. By default all blocks cost the same, but two blocks keep their order, as x
+        and y do.
 
     Examples
     --------
@@ -69,9 +72,9 @@ class Function(Problem):
 
     def __init__(
         self,
-        value: Callable[[Any, Any], float] | None,
-        grad_x: Callable[[Any, Any], Any],
-        grad_y: Callable[[Any, Any], Any] | None,
+        value: Callable[..., float] | None,
+        grad_x: Callable[[Any, Any], Any] | None = None,
+        grad_y: Callable[[Any, Any], Any] | None = None,
         *,
         d_x: int | None = None,
         d_y: int | None = None,
@@ -79,7 +82,18 @@ class Function(Problem):
         y0: Any = None,
         constants: Constants | None = None,
         value_error: float | None = None,
+        grads: Sequence[Callable[..., Any]] | None = None,
+        sizes: Sequence[int] | None = None,
+        L: Sequence[float] | None = None,
+        mu: Sequence[float] | None = None,
+        costs: Sequence[float] | None = None,
     ):
+        of_blocks = {"grads": grads, "sizes": sizes, "L": L, "mu": mu, "costs": costs}
+        if any(given is not None for given in of_blocks.values()):
+            of_two = {"grad_x": grad_x, "grad_y": grad_y, "d_x": d_x, "d_y": d_y, "x0": x0, "y0": y0}
+            of_two |= {"constants": constants, "value_error": value_error}
+            self._take_blocks(value, of_blocks, of_two)
+            return
         for name, function in {"value": value, "grad_x": grad_x, "grad_y": grad_y}.items():
             if not callable(function) and not (name != "grad_x" and function is None):
                 raise InputError(f"{name} must be callable as {name}(x, y), got {function!r}")
@@ -100,6 +114,41 @@ class Function(Problem):
             _require_examples_alone(d_x, d_y, x0, y0)
             self._take_structures(*make_structures(_read_list(x0), _read_list(y0)))
 
+    def _take_blocks(self, value: Any, given: dict[str, Any], of_two: dict[str, Any]) -> None:
+        """Become a function of several blocks."""
+        for name, argument in of_two.items():
+            if argument is not None:
+                raise InputError(f"leave {name} out: with grads and sizes, f has several blocks; see L, mu and costs")
+        for name in ("grads", "sizes"):
+            if given[name] is None:
+                raise InputError(f"give {name}, too: a function of several blocks needs grads and sizes")
+        if value is not None and not callable(value):
+            raise InputError(f"value must be callable with all blocks, got {value!r}")
+        layout = make_layout(given["sizes"], given["L"], given["mu"], given["costs"])
+        self._value_of_blocks = value
+        self._grads = check_grads(given["grads"], layout.sizes)
+        self.value_error = None
+        self.has_value = value is not None
+        self._prototype = np.zeros(0)
+        self._take_layout(layout)
+
+    def _take_layout(self, layout: BlockLayout) -> None:
+        self.blocks = layout
+        self.d_x, self.d_y, self._constants = layout.d_x, layout.d_y, layout.constants
+        self.value = None if self._value_of_blocks is None else BlockValue(self._value_of_blocks, layout)
+        self.grad_x = BlockGradient(self._grads, layout, (layout.outer,))
+        self.grad_y = BlockGradient(self._grads, layout, layout.rest)
+
+    def nest(self, x: Array) -> Function:
+        """y ↦ f(x, y) as a function of the blocks in y."""
+        assert self.blocks is not None
+        twin = copy(self)
+        twin._take_layout(self.blocks.fix(x if self.structure_x is None else self.structure_x.unflatten(x)))
+        if self.structure_x is not None:
+            example = self.structure_x.prototype
+            twin._take_structures(*make_structures(zeros(twin.d_x, example), zeros(twin.d_y, example)))
+        return twin
+
     def _take_structures(self, structure_x: Structure, structure_y: Structure) -> None:
         self.structure_x, self.structure_y = structure_x, structure_y
         self.d_x, self.d_y = structure_x.size, structure_y.size
@@ -110,7 +159,10 @@ class Function(Problem):
 
         See :func:`minmin.core.structure.choose_prototype`.
         """
-        given = [as_real(start, name) for start, name in ((x0, "x0"), (y0, "y0")) if start is not None]
+        starts = {"x0": x0, "y0": y0}
+        if self.blocks is not None and isinstance(x0, list | tuple):
+            starts = {f"block {i} of the start": block for i, block in enumerate(x0)}
+        given = [as_real(start, name) for name, start in starts.items() if start is not None]
         foreign = given and all(not isinstance(a, np.ndarray) and same_kind(a, given[0]) for a in given)
         if self.structure_x is not None or not foreign:
             return self
@@ -127,99 +179,7 @@ class Function(Problem):
         return self._constants
 
     def fix(self, x: Array) -> Slice:
-        return _FunctionSlice(x, self)
-
-
-class _FunctionSlice(Slice):
-    __slots__ = ("_problem",)
-
-    def __init__(self, x: Array, problem: Function):
-        super().__init__(x)
-        self._problem = problem
-
-    def at(self, y: Array) -> Evaluation:
-        return _FunctionEvaluation(self.x, y, self._problem)
-
-
-class _FunctionEvaluation(Evaluation):
-    __slots__ = ("_coarsest_eps", "_problem")
-
-    def __init__(self, x: Array, y: Array, problem: Function):
-        super().__init__(x, y, problem.tally)
-        self._problem = problem
-        self._coarsest_eps = 0.0
-
-    @property
-    def rounding(self) -> RoundingScale:
-        """In the lowest precision that a callable has returned so far: it may be single precision."""
-        eps = max(array_eps(self.x), self._coarsest_eps)
-        return RoundingScale(eps, norm(self.y), self._difference_terms(eps))
-
-    def _difference_terms(self, eps: float) -> float:
-        """The size of terms whose rounding errors would be the error of differences of values; zero without these."""
-        constants = self._problem.constants
-        if self._problem.grad_y is not None or constants is None or not math.isfinite(constants.L_y):
-            return 0.0
-        return self._difference.error / (rounding_error(eps, 1.0) * math.sqrt(constants.L_y))
-
-    @property
-    def _difference(self) -> Difference:
-        p = self._problem
-        return choose_difference(self.value, self.y, p.constants, p.value_error)
-
-    def locate(self, gradient: str, index: int) -> str:
-        structure = self._problem.structure_x if gradient == "grad_x" else self._problem.structure_y
-        return super().locate(gradient, index) if structure is None else structure.locate(index)
-
-    def _compute_value(self) -> float:
-        returned = self._call("value")
-        try:
-            return float(returned.item() if hasattr(returned, "item") else returned)
-        except (TypeError, ValueError):
-            raise InputError(f"value(x, y) returned {reprlib.repr(returned)}; it must return one number") from None
-
-    def _compute_grad_x(self) -> Array:
-        return self._read_gradient(self._call("grad_x"), self.x, self._problem.structure_x, "grad_x(x, y)")
-
-    def _compute_grad_y(self) -> Array:
-        if self._problem.grad_y is None:
-            if self._problem.constants is None:
-                half_of_the_digits = math.sqrt(array_eps(self.y))
-                self._coarsest_eps = max(self._coarsest_eps, half_of_the_digits)
-            return difference_values(self._problem.fix(self.x), self, self._difference.step)
-        return self._read_gradient(self._call("grad_y"), self.y, self._problem.structure_y, "grad_y(x, y)")
-
-    def _call(self, name: str) -> Any:
-        try:
-            return getattr(self._problem, name)(*self._copy_point())
-        except Exception as error:
-            numpy_alone = type(self.x) is np.ndarray and "numpy.ndarray" in str(error)
-            advice = f"; {_ANOTHER_LIBRARY}" if numpy_alone else ""
-            if isinstance(error, ArithmeticError) or "domain" in str(error):
-                advice = "; outside of f's domain, return inf or NaN"
-            raise UserCodeError(f"{name}(x, y) raised {type(error).__name__}: {error}{advice}") from error
-
-    def _copy_point(self) -> tuple[Any, Any]:
-        """x and y as the user sees them; copies, since a callable may change them."""
-        if self._problem.structure_x is None:
-            return copy_vector(self.x), copy_vector(self.y)
-        return self._problem.to_user(self.x, self.y)
-
-    def _read_gradient(self, returned: Any, block: Array, structure: Structure | None, name: str) -> Array:
-        """A gradient as a vector in its block's library and dtype; a copy, since a callable may reuse its arrays."""
-        if structure is not None:
-            arrays = structure.list_arrays(returned, name)
-            self._coarsest_eps = max(self._coarsest_eps, *map(array_eps, arrays))
-            return join_arrays(arrays, block)
-        array = as_real(returned, name, block)
-        if array.shape != block.shape:
-            raise InputError(f"{name} returned shape {tuple(array.shape)}; it must return {tuple(block.shape)}")
-        self._coarsest_eps = max(self._coarsest_eps, array_eps(array))
-        return (
-            np.array(array, dtype=block.dtype)
-            if type(array) is type(block) is np.ndarray
-            else join_arrays([array], block)
-        )
+        return FunctionSlice(x, self)
 
 
 def _require_examples_alone(d_x: Any, d_y: Any, x0: Any, y0: Any) -> None:

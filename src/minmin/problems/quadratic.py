@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
 from minmin.core.arrays import Array, as_real, describe_kind, require_finite, same_kind, to_like, to_numpy
+from minmin.core.blocks import BlockLayout, make_layout
 from minmin.core.constants import Constants
+from minmin.core.identity import identify
 from minmin.core.problem import require_constants_type, require_size
-from minmin.core.second_order import (
-    Direction,
-    SecondOrderEvaluation,
-    SecondOrderProblem,
-    SecondOrderSlice,
-    YStepModel,
-)
-from minmin.core.vectors import dot
+from minmin.core.second_order import SecondOrderProblem
 from minmin.errors import InputError, as_count, as_number
+from minmin.problems.block_constants import prove_constants
+from minmin.problems.quadratic_evaluation import QuadraticSlice
 from minmin.problems.spectrum import EXPENSIVE, choose_cheapest, convexity_frontier, smoothness_frontier
 
 _ASYMMETRY = 100
@@ -44,27 +43,68 @@ class Quadratic(SecondOrderProblem):
     constants : Constants, optional
         By default proved ones are computed from the eigenvalues of H when first needed. Of all valid constants those
         are chosen that promise the lowest cost.
+    sizes, L, mu, costs : lists, optional
+        For several blocks, in place of ``d_x`` and ``constants``: their lengths, in the order of the variables, their
+        constants, and what their gradients cost; see :class:`minmin.problems.Function`. ``L`` and ``mu`` are proved if
+        they are not given.
     """
 
     flat_gradient_proves_unbounded = True
     has_constant_hessian = True
 
-    def __init__(self, H: Any, b: Any, d_x: int, constants: Constants | None = None):
+    def __init__(
+        self,
+        H: Any,
+        b: Any,
+        d_x: int | None = None,
+        constants: Constants | None = None,
+        *,
+        sizes: Sequence[int] | None = None,
+        L: Sequence[float] | None = None,
+        mu: Sequence[float] | None = None,
+        costs: Sequence[float] | None = None,
+    ):
         self.b = as_real(b, "b")
         self.H = as_real(H, "H", self.b)
-        self._check(d_x)
-        self.d_x = int(d_x)
+        self._check()
+        if sizes is not None:
+            if d_x is not None or constants is not None:
+                raise InputError("leave d_x and constants out: sizes says what the blocks are; see L, mu and costs")
+            self._take_layout(self._make_layout(sizes, L, mu, costs))
+            return
+        for name, given in {"L": L, "mu": mu, "costs": costs}.items():
+            if given is not None:
+                raise InputError(f"{name} is for several blocks; give their lengths, too: sizes=[...]")
+        if require_size(d_x, "d_x") >= self.b.shape[0]:
+            raise InputError(f"d_x = {d_x} leaves no y among {self.b.shape[0]} variables; give a smaller d_x")
+        self.d_x = int(d_x)  # type: ignore[arg-type]
         self.d_y = self.b.shape[0] - self.d_x
         self._given = require_constants_type(constants)
         self._proof = _ProvedConstants(self.H, self.d_x)
 
-    def _check(self, d_x: Any) -> None:
+    def _make_layout(self, sizes: Any, L: Any, mu: Any, costs: Any) -> BlockLayout:
+        size = self.b.shape[0]
+        layout = make_layout(sizes, L, mu, costs)
+        if sum(layout.sizes) != size:
+            raise InputError(f"sizes = {list(layout.sizes)} add up to {sum(layout.sizes)}, and H has {size} variables")
+        if L is not None:
+            return layout
+        if len(layout.sizes) == 2:
+            c = _ProvedConstants(self.H, layout.sizes[0]).choose(EXPENSIVE)
+            return make_layout(sizes, (c.L_x, c.L_y), (c.mu_x, c.mu_y), costs, "proved")
+        proved_L, proved_mu = prove_constants(to_numpy(self.H).astype(np.float64), layout.sizes)
+        return make_layout(sizes, proved_L, proved_mu, costs, "proved")
+
+    def _take_layout(self, layout: BlockLayout) -> None:
+        self.blocks = layout
+        self.d_x, self.d_y = layout.d_x, layout.d_y
+        self._given = layout.constants
+
+    def _check(self) -> None:
         if self.b.ndim != 1 or tuple(self.H.shape) != (self.b.shape[0],) * 2:
             raise InputError(
                 f"H has shape {tuple(self.H.shape)} and b {tuple(self.b.shape)}; give them shapes (n, n) and (n,)"
             )
-        if require_size(d_x, "d_x") >= self.b.shape[0]:
-            raise InputError(f"d_x = {d_x} leaves no y among {self.b.shape[0]} variables; give a smaller d_x")
         if not same_kind(self.H, self.b):
             raise InputError(
                 f"H is {describe_kind(self.H)} and b is {describe_kind(self.b)}; "
@@ -86,33 +126,45 @@ class Quadratic(SecondOrderProblem):
     def prototype(self) -> Array:
         return self.b
 
-    def fix(self, x: Array) -> _QuadraticSlice:
-        return _QuadraticSlice(x, self)
+    def fix(self, x: Array) -> QuadraticSlice:
+        return QuadraticSlice(x, self)
 
     def swapped(self) -> Quadratic:
+        H_xx, H_xy, H_yx, H_yy, b_x, b_y = self.arrays
         xp = array_namespace(self.H)
-        place = {"device": device(self.H)}
-        order = xp.concat([xp.arange(self.d_x, self.d_x + self.d_y, **place), xp.arange(self.d_x, **place)])
-        H = xp.take(xp.take(self.H, order, axis=0), order, axis=1)
+        H = xp.concat([xp.concat([H_yy, H_yx], axis=1), xp.concat([H_xy, H_xx], axis=1)])
         constants = self._proof.choose(1.0 / EXPENSIVE) if self._given is None else self._given
-        twin = Quadratic(H, xp.take(self.b, order), self.d_y, constants.swapped())
+        twin = Quadratic(H, xp.concat([b_y, b_x]), self.d_y, constants.swapped())
         return twin.counted(self.tally.swapped())
 
     def to_like(self, prototype: Array) -> Quadratic:
         if same_kind(prototype, self.b):
             return self
-        twin = Quadratic(to_like(self.H, prototype), to_like(self.b, prototype), self.d_x, self._given)
-        twin._proof = self._proof  # proved for the data as they were given
+        twin = copy(self)  # with the constants that were proved for the data as they were given
+        twin.H, twin.b = to_like(self.H, prototype), to_like(self.b, prototype)
+        twin.__dict__.pop("arrays", None)
         return twin
 
     def identity(self) -> Iterable[Any]:
-        return [self.d_x, self.d_y, repr(self._given), self.H, self.b]
+        return [self.d_x, self.d_y, repr(self._given), *identify(self.blocks), self.H, self.b]
 
     @cached_property
-    def _blocks(self) -> tuple[Array, ...]:
+    def arrays(self) -> tuple[Array, ...]:
         """H_xx, H_xy, H_yx, H_yy, b_x, b_y."""
+        H, b = self.H, self.b
+        if self.blocks is not None:
+            H, b = _arrange(H, b, self.blocks)
         n = self.d_x
-        return (self.H[:n, :n], self.H[:n, n:], self.H[n:, :n], self.H[n:, n:], self.b[:n], self.b[n:])
+        return (H[:n, :n], H[:n, n:], H[n:, :n], H[n:, n:], b[:n], b[n:])
+
+    def nest(self, x: Array, slope_y: Array) -> Quadratic:
+        """y ↦ f(x, y) as a quadratic of the blocks in y; its values lack a constant."""
+        assert self.blocks is not None
+        twin = copy(self)
+        twin._take_layout(self.blocks.fix(x))
+        n, H = twin.d_x, self.arrays[3]
+        twin.arrays = (H[:n, :n], H[:n, n:], H[n:, :n], H[n:, n:], slope_y[:n], slope_y[n:])
+        return twin
 
     @classmethod
     def random(
@@ -193,85 +245,12 @@ def _random_contraction(rng: np.random.Generator, size: int) -> np.ndarray[Any, 
     return np.asarray(0.5 * (S + S.T))
 
 
-class _QuadraticSlice(SecondOrderSlice):
-    __slots__ = ("_problem", "_slope_x", "slope_y")
-
-    def __init__(self, x: Array, problem: Quadratic):
-        super().__init__(x)
-        self._problem = problem
-        _, _, H_yx, _, _, b_y = problem._blocks
-        self.slope_y = H_yx @ x + b_y
-        self._slope_x: Array | None = None
-
-    @property
-    def slope_x(self) -> Array:
-        """H_xx x + b_x, for values and ∇ₓ; minimising over y does not need it."""
-        if self._slope_x is None:
-            H_xx, _, _, _, b_x, _ = self._problem._blocks
-            self._slope_x = H_xx @ self.x + b_x
-        return self._slope_x
-
-    def at(self, y: Array) -> _QuadraticEvaluation:
-        return _QuadraticEvaluation(self, y, self._problem)
-
-    def along(self, dx: Array) -> Direction:
-        H_xx, _, H_yx, _, _, _ = self._problem._blocks
-        return Direction(dx, (H_xx @ dx, H_yx @ dx))
-
-    def moved(self, direction: Direction, t: float) -> _QuadraticSlice:
-        # Computed from scratch, at the cost of one product: sums of images would accumulate rounding errors.
-        return self._problem.fix(self.x + t * direction.dx)
-
-
-class _QuadraticEvaluation(SecondOrderEvaluation):
-    __slots__ = ("_problem", "_slice")
-
-    def __init__(self, slice_: _QuadraticSlice, y: Array, problem: Quadratic):
-        super().__init__(slice_.x, y, problem.tally)
-        self._slice = slice_
-        self._problem = problem
-
-    @property
-    def slice(self) -> _QuadraticSlice:
-        return self._slice
-
-    def _compute_value(self) -> float:
-        _, _, _, H_yy, b_x, _ = self._problem._blocks
-        in_x = 0.5 * dot(self._slice.slope_x + b_x, self.x)
-        return in_x + dot(self._slice.slope_y, self.y) + 0.5 * dot(H_yy @ self.y, self.y)
-
-    def _compute_grad_x(self) -> Array:
-        return self._slice.slope_x + self._problem._blocks[1] @ self.y
-
-    def _compute_grad_y(self) -> Array:
-        return self._problem._blocks[3] @ self.y + self._slice.slope_y
-
-    def hess_yy(self) -> Array:
-        self._tally.add("hess_yy")
-        return self._problem._blocks[3]
-
-    def hess_yy_product(self, dy: Array) -> Array:
-        return self._problem._blocks[3] @ dy
-
-    def hess_yy_diagonal(self) -> Array:
-        return array_namespace(self.y).linalg.diagonal(self._problem._blocks[3])
-
-    def model_after(self, dy: Array) -> YStepModel:
-        return YStepModel(dy, self.grad_x + self._problem._blocks[1] @ dy)
-
-    def hess_yx(self, direction: Direction) -> Array:
-        return direction.images[1]
-
-    def hess_product(self, direction: Direction, dy: Array) -> Array:
-        self._tally.add("hess_product")
-        return direction.images[0] + self._problem._blocks[1] @ dy
-
-    def hess_xx_diagonal(self) -> Array:
-        return array_namespace(self.x).linalg.diagonal(self._problem._blocks[0])
-
-    def slope(self, direction: Direction, dy: Array) -> float:
-        in_x = dot(self._slice.slope_x, direction.dx) + dot(direction.images[1], self.y)
-        return in_x + dot(self.grad_y, dy)
-
-    def model_distance(self, direction: Direction, dy: Array) -> float:
-        return 0.0
+def _arrange(H: Array, b: Array, layout: BlockLayout) -> tuple[Array, Array]:
+    """H and b of the variables as x and y have them: the blocks in another order, and scaled."""
+    xp = array_namespace(H)
+    ends = list(accumulate(layout.sizes))
+    places = np.concatenate([np.arange(ends[i] - layout.sizes[i], ends[i]) for i in layout.order])
+    scales = np.repeat([layout.scales[i] for i in layout.order], [layout.sizes[i] for i in layout.order])
+    order, factors = xp.asarray(places, device=device(H)), to_like(1.0 / scales, b)
+    arranged = xp.take(xp.take(H, order, axis=0), order, axis=1)
+    return arranged * factors * factors[:, None], xp.take(b, order) * factors

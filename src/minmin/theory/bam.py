@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from minmin.core.constants import Constants
 from minmin.errors import InputError, as_number, show
-from minmin.methods.bam import XState, extrapolate, x_half, y_half
+from minmin.methods.bam_steps import XState, extrapolate, x_half, y_half
 from minmin.methods.base import require_flag
 from minmin.methods.theory import BlockParameters, block_parameters
 from minmin.theory.function_class import Sample, TwoBlockFunction

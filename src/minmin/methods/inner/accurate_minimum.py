@@ -7,6 +7,7 @@ import math
 from minmin.core.arrays import Array
 from minmin.core.bound import half_square_over
 from minmin.core.constants import Constants
+from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice
 from minmin.core.vectors import norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
@@ -67,10 +68,9 @@ class AccurateMinimum(InnerObjective):
             return 1
         return 1 + math.ceil(math.sqrt(kappa) * math.log(18.0 * kappa**2 * gap / enough))
 
-    def _at(self, v: Array) -> InnerPoint:
-        evaluation = self.slice.at(v)
+    def judge(self, evaluation: Evaluation) -> InnerPoint:
         residual = evaluation.grad_y_norm
-        point = InnerPoint(v, evaluation, evaluation.grad_y, residual, solved=False)
+        point = InnerPoint(evaluation.y, evaluation, evaluation.grad_y, residual, solved=False)
         is_accurate = half_square_over(residual, self.convexity) <= self._accuracy
         return point._replace(solved=is_accurate or residual <= self._noise(point))
 

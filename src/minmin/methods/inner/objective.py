@@ -83,10 +83,11 @@ class InnerObjective(ABC):
     def at(self, v: Array) -> InnerPoint:
         """Compute the gradient at v, and decide whether v is good enough."""
         self.gradients += 1
-        return self._at(v)
+        return self.judge(self.slice.at(v))
 
     @abstractmethod
-    def _at(self, v: Array) -> InnerPoint: ...
+    def judge(self, evaluation: Evaluation) -> InnerPoint:
+        """Decide whether the point of an evaluation of the slice is good enough."""
 
     @abstractmethod
     def begin(self) -> InnerPoint:

@@ -16,6 +16,7 @@ from minmin.core.vectors import norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
 from minmin.methods.inner.objective import InnerObjective, InnerPoint
 from minmin.methods.secants import fits_y_secant, report_y_secant
+from minmin.methods.sliding_parameters import SlidingParameters
 from minmin.methods.theory import BlockParameters
 from minmin.methods.triple_momentum import TripleParameters
 
@@ -33,7 +34,7 @@ class ProximalObjective(InnerObjective):
         y_under.
     offset : array
         v - y_under of the previous solve; this solve starts there.
-    parameters : BlockParameters or TripleParameters
+    parameters : BlockParameters, TripleParameters or SlidingParameters
         λ, the constants, and the accuracy.
     largest_gradient : float
         The largest ∇ᵧf of the run so far.
@@ -47,7 +48,7 @@ class ProximalObjective(InnerObjective):
         slice_: Slice,
         center: Array,
         offset: Array,
-        parameters: BlockParameters | TripleParameters,
+        parameters: BlockParameters | TripleParameters | SlidingParameters,
         largest_gradient: float = 0.0,
     ):
         super().__init__(slice_, center + offset)
@@ -72,9 +73,12 @@ class ProximalObjective(InnerObjective):
         √κ_A ln(8 κ_A (λ L_A/c)²) with κ_A the condition number of A, and the accuracy c. If it takes more, the cause is
         rounding or a wrong L_y.
         """
+        return self.most_steps(math.sqrt(self.smoothness / self.convexity))
+
+    def most_steps(self, time: float) -> int:
+        """The same for any method whose distance to the minimum shrinks by e in ``time`` steps."""
         kappa = self.smoothness / self.convexity
-        bound = math.sqrt(kappa) * math.log(8.0 * kappa * (self.lam * self.smoothness / self.accuracy) ** 2)
-        return max(2, math.ceil(bound))
+        return max(2, math.ceil(time * math.log(8.0 * kappa * (self.lam * self.smoothness / self.accuracy) ** 2)))
 
     def begin(self) -> InnerPoint:
         point = self.at(self.start)
@@ -84,8 +88,8 @@ class ProximalObjective(InnerObjective):
             )
         return point
 
-    def _at(self, v: Array) -> InnerPoint:
-        evaluation = self.slice.at(v)
+    def judge(self, evaluation: Evaluation) -> InnerPoint:
+        v = evaluation.y
         away = v - self.center
         gradient = evaluation.grad_y + away * self.shift
         target = None if self.term is None else self._find_target(v, gradient)

@@ -1,0 +1,122 @@
+"""What :class:`minmin.problems.Function` computes at a point, by the user's callables."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minmin.core.arrays import Array, array_eps, as_real
+from minmin.core.counting import Tally
+from minmin.core.evaluation import Evaluation
+from minmin.core.problem import Slice
+from minmin.core.rounding import RoundingScale, rounding_error
+from minmin.core.structure import Structure, join_arrays
+from minmin.core.vectors import copy_vector, norm
+from minmin.errors import InputError, MinMinError
+from minmin.problems.block_callables import explain_user_error
+from minmin.problems.differences import Difference, choose_difference, difference_values
+
+if TYPE_CHECKING:
+    from minmin.problems.function import Function
+
+
+class FunctionSlice(Slice):
+    __slots__ = ("_problem", "_tally")
+
+    def __init__(self, x: Array, problem: Function):
+        super().__init__(x)
+        self._problem = problem
+        self._tally = problem.tally if problem.blocks is None else problem.blocks.count_in(problem.tally)
+
+    @property
+    def nested(self) -> Function | None:
+        blocks = self._problem.blocks
+        return None if blocks is None or len(blocks.rest) == 1 else self._problem.nest(self.x)
+
+    def at(self, y: Array) -> Evaluation:
+        return _FunctionEvaluation(self.x, y, self._problem, self._tally)
+
+
+class _FunctionEvaluation(Evaluation):
+    __slots__ = ("_coarsest_eps", "_problem")
+
+    def __init__(self, x: Array, y: Array, problem: Function, tally: Tally):
+        super().__init__(x, y, tally)
+        self._problem = problem
+        self._coarsest_eps = 0.0
+
+    @property
+    def rounding(self) -> RoundingScale:
+        """In the lowest precision that a callable has returned so far: it may be single precision."""
+        eps = max(array_eps(self.x), self._coarsest_eps)
+        return RoundingScale(eps, norm(self.y), self._difference_terms(eps))
+
+    def _difference_terms(self, eps: float) -> float:
+        """The size of terms whose rounding errors would be the error of differences of values; zero without these."""
+        constants = self._problem.constants
+        if self._problem.grad_y is not None or constants is None or not math.isfinite(constants.L_y):
+            return 0.0
+        return self._difference.error / (rounding_error(eps, 1.0) * math.sqrt(constants.L_y))
+
+    @property
+    def _difference(self) -> Difference:
+        p = self._problem
+        return choose_difference(self.value, self.y, p.constants, p.value_error)
+
+    def locate(self, gradient: str, index: int) -> str:
+        if self._problem.blocks is not None:
+            return self._problem.blocks.locate(gradient, index)
+        structure = self._problem.structure_x if gradient == "grad_x" else self._problem.structure_y
+        return super().locate(gradient, index) if structure is None else structure.locate(index)
+
+    def _compute_value(self) -> float:
+        returned = self._call("value")
+        try:
+            return float(returned.item() if hasattr(returned, "item") else returned)
+        except (TypeError, ValueError):
+            raise InputError(f"value(x, y) returned {reprlib.repr(returned)}; it must return one number") from None
+
+    def _compute_grad_x(self) -> Array:
+        return self._read_gradient(self._call("grad_x"), self.x, self._problem.structure_x, "grad_x(x, y)")
+
+    def _compute_grad_y(self) -> Array:
+        if self._problem.grad_y is None:
+            if self._problem.constants is None:
+                half_of_the_digits = math.sqrt(array_eps(self.y))
+                self._coarsest_eps = max(self._coarsest_eps, half_of_the_digits)
+            return difference_values(self._problem.fix(self.x), self, self._difference.step)
+        return self._read_gradient(self._call("grad_y"), self.y, self._problem.structure_y, "grad_y(x, y)")
+
+    def _call(self, name: str) -> Any:
+        try:
+            return getattr(self._problem, name)(*self._copy_point())
+        except Exception as error:
+            if self._problem.blocks is not None and isinstance(error, MinMinError):
+                raise  # by a gradient of several blocks, which names the block
+            raise explain_user_error(f"{name}(x, y)", error, self.x) from error
+
+    def _copy_point(self) -> tuple[Any, Any]:
+        """x and y as the user sees them; copies, since a callable may change them."""
+        structure_x, structure_y = self._problem.structure_x, self._problem.structure_y
+        if structure_x is None or structure_y is None:
+            return copy_vector(self.x), copy_vector(self.y)
+        return structure_x.unflatten(self.x), structure_y.unflatten(self.y)
+
+    def _read_gradient(self, returned: Any, block: Array, structure: Structure | None, name: str) -> Array:
+        """A gradient as a vector in its block's library and dtype; a copy, since a callable may reuse its arrays."""
+        if structure is not None:
+            arrays = structure.list_arrays(returned, name)
+            self._coarsest_eps = max(self._coarsest_eps, *map(array_eps, arrays))
+            return join_arrays(arrays, block)
+        array = as_real(returned, name, block)
+        if array.shape != block.shape:
+            raise InputError(f"{name} returned shape {tuple(array.shape)}; it must return {tuple(block.shape)}")
+        self._coarsest_eps = max(self._coarsest_eps, array_eps(array))
+        return (
+            np.array(array, dtype=block.dtype)
+            if type(array) is type(block) is np.ndarray
+            else join_arrays([array], block)
+        )
