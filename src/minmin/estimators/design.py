@@ -144,18 +144,16 @@ def _split_table(
     fit_intercept: bool,
     outputs: int,
 ) -> Design:
-    """Both designs have the categories first."""
+    """Both designs have the categories first, then the numbers."""
     if cheap is None:
         in_y = table.choose_columns(blocks, unpenalised, int(fit_intercept), outputs)
     else:
         wanted = [blocks[name] for name in _check_names(cheap, blocks)]
         in_y = table.find_columns(np.concatenate([np.zeros(0, dtype=np.intp), *wanted]))
     categories, x_text, numbers, x_numbers = table.take(~in_y)
-    X = _make_zero_column(numbers) if in_y.all() else join_designs(categories, numbers)
+    X = join_designs(categories, numbers, intercept=False) or _make_zero_column(table)
     categories, y_text, numbers, y_numbers = table.take(in_y)
-    if categories is None or len(y_numbers) + int(fit_intercept):
-        numbers = _build_cheap_matrix(numbers, np.arange(len(y_numbers)), fit_intercept)
-    Y = join_designs(categories, numbers)
+    Y = join_designs(categories, numbers, fit_intercept) or _make_zero_column(table)
     x_columns, y_columns = np.concatenate([x_text, x_numbers]), np.concatenate([y_text, y_numbers])
     return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
