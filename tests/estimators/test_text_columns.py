@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -239,6 +240,23 @@ def test_weights_and_warm_starts():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert model.fit(FRAME, LABELS, weights).n_iter_ <= 1
+
+
+def test_reading_text_takes_little_more_memory_than_four_bytes_per_value():
+    rng = np.random.default_rng(0)
+    labels = pandas.Index([f"label {number}" for number in range(1000)])
+    columns = {
+        f"text{column}": pandas.Categorical.from_codes(rng.integers(0, 1000, 50_000), categories=labels)
+        for column in range(20)
+    }
+    model, labels = BlockLogisticRegression(max_iter=1), rng.random(50_000) < 0.5
+    frame = pandas.DataFrame(columns)
+    tracemalloc.start()
+    table, _, _ = model._check_data(frame, labels, None, None)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert table.places.nbytes == 4 * 20 * 50_000
+    assert peak <= 2.0 * table.places.nbytes
 
 
 def test_the_example_in_the_docs_runs():

@@ -180,3 +180,14 @@ def test_a_design_is_taken_as_it_is():
     design = MixedDesign([CategoricalDesign(make_codes())])
     assert isinstance(design, Design)
     assert make_design(design, "X") is design
+
+
+def test_an_evaluation_that_forgets_computes_the_same_again():
+    design, _ = cases(np.float64)["numbers and categories"]
+    problem = GLM(design, np.ones((ROWS, 1)), LABELS, alpha_x=1e-2, alpha_y=1e-3)
+    evaluation = problem.evaluate(np.ones(design.shape[1]), np.ones(1))
+    before = evaluation.residual, evaluation.margin_hessian.diagonal
+    evaluation.forget()
+    for old, new in zip(before, (evaluation.residual, evaluation.margin_hessian.diagonal), strict=True):
+        assert old is not new
+        np.testing.assert_array_equal(old, new)
