@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from minmin.estimators.docs import document
-from minmin.estimators.model import BlockModel, SingleFit, Vector
+from minmin.estimators.inference import Inference
+from minmin.estimators.model import SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES
 
@@ -21,7 +22,7 @@ _document = document(
 )
 
 
-class Poisson(RegressorMixin, BlockModel):
+class Poisson(RegressorMixin, Inference):
     """Predicts counts, or any numbers >= 0; the logarithm of the expected count is linear in the features."""
 
     _loss = LOSSES["poisson"]

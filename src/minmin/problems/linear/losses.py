@@ -38,6 +38,8 @@ class Loss(ABC):
         sup and inf of ℓ''; infinite and zero if they are not known.
     conjugate_radius : float
         ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² holds for s = ℓ'(m) + ℓ''(m)·u and every |u| up to this; 0 if it is not known.
+    unit_dispersion : bool
+        Whether -ℓ is a log-likelihood, up to a constant. Otherwise standard errors estimate a factor, the dispersion.
     """
 
     name: str = "custom"
@@ -45,6 +47,7 @@ class Loss(ABC):
     max_curvature: float = math.inf
     min_curvature: float = 0.0
     conjugate_radius: float = 0.0
+    unit_dispersion: bool = False
 
     def check_target(self, target: Array) -> Array:
         """The target in the form that the formulas use; an error says which entry is out of range."""
@@ -132,6 +135,7 @@ class Logistic(Loss):
     name = "logistic"
     max_curvature = 0.25
     conjugate_radius = 1.0
+    unit_dispersion = True
 
     def check_target(self, target: Array) -> Array:
         values = to_numpy(target)
@@ -204,6 +208,7 @@ class Poisson(Loss):
 
     name = "poisson"
     conjugate_radius = 1.0
+    unit_dispersion = True
 
     def check_target(self, target: Array) -> Array:
         values = to_numpy(target)
