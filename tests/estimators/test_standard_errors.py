@@ -1,11 +1,15 @@
 """Standard errors are those of dense algebra."""
 
+import pickle
+
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
 from scipy.special import expit, softmax
 
 from estimators.cases import MODELS, case
+from minmin.errors import UnsupportedError
 from minmin.estimators import BlockLogisticRegression, BlockPoissonRegressorCV, BlockRidge, design, standard_errors
 
 BLOCKS = {"first": slice(0, 2), "second": slice(2, None)}
@@ -18,20 +22,28 @@ def way(request, monkeypatch):
     """All ways on the same small data: one factorisation, and conjugate gradients with and without columns in y."""
     if request.param != "factorised":
         in_y = 3 if request.param == "three columns in y" else 0
-        monkeypatch.setattr(standard_errors, "DENSE_UP_TO", 0)
+        monkeypatch.setattr(standard_errors, "_FACTORISE", 0)
         monkeypatch.setattr(design, "_choose_columns", lambda matrix, *_: np.arange(matrix.shape[1]) < in_y)
 
 
+def draw(family):
+    return case("logistic" if family == "softmax" else family, n=300, classes=FAMILIES[family])
+
+
 def fit(family, alpha, sample, **options):
-    model = MODELS["logistic" if family == "softmax" else family](BLOCKS, alpha=alpha, cheap=BLOCKS, tol=1e-12, **options)
+    model = MODELS["logistic" if family == "softmax" else family](
+        BLOCKS, alpha=alpha, cheap=BLOCKS, tol=1e-12, **options
+    )
     return model.fit(sample.X, sample.y, sample.weights)
 
 
-def dense_errors(family, model, sample, alpha, *, robust=False, intercept=True):
+def dense_errors(family, model, sample, alpha, *, robust=False, intercept=True, of_class=None):
     """Roots of the diagonal of H⁺JH⁺/N for the coefficients and the intercept, class by class."""
     X, y, weights = sample
     X = X.toarray() if scipy.sparse.issparse(X) else X
     n_samples = weights.sum()
+    of_class = np.ones(len(y)) if of_class is None else np.array(of_class)[y]
+    total = weights * of_class
     Z = np.column_stack([X, np.ones(len(X))]) if intercept else X
     margins = X @ np.atleast_2d(model.coef_).T + model.intercept_
     outputs = margins.shape[1]
@@ -44,14 +56,15 @@ def dense_errors(family, model, sample, alpha, *, robust=False, intercept=True):
         variance = {"logistic": mean * (1.0 - mean), "squared": np.ones_like(mean), "poisson": mean}[family]
         curvature, slope = variance[:, :, None], mean - y[:, None]
     rows = np.einsum("ij,kl->ikjl", Z, np.eye(outputs)).reshape(len(Z), outputs, -1)  # margins of every coefficient
-    information = np.einsum("i,ika,ikl,ilb->ab", weights / n_samples, rows, curvature, rows, optimize=True)
+    information = np.einsum("i,ika,ikl,ilb->ab", total / total.sum(), rows, curvature, rows, optimize=True)
     by_column = np.array([alpha[0]] * 2 + [alpha[1]] * (X.shape[1] - 2) + [0.0] * intercept)
     inverse = np.linalg.pinv(information + np.diag(np.repeat(by_column, outputs)), rcond=1e-10, hermitian=True)
     parameters = np.trace(inverse @ information) / outputs
     spread = information
     if robust:
         scores = np.einsum("ik,ika->ia", slope, rows)
-        spread = (scores.T * weights) @ scores / (n_samples - parameters)
+        factors = total * of_class * (n_samples / total.sum()) ** 2
+        spread = (scores.T * factors) @ scores / (n_samples - parameters)
     elif family == "squared":
         spread = information * (weights @ slope[:, 0] ** 2) / (n_samples - parameters)
     return np.sqrt(np.diagonal(inverse @ spread @ inverse) / n_samples).reshape(-1, outputs)
@@ -60,15 +73,104 @@ def dense_errors(family, model, sample, alpha, *, robust=False, intercept=True):
 def assert_equal(found, expected, intercept=True):
     coef, constant = (expected[:-1], expected[-1]) if intercept else (expected, 0.0)
     np.testing.assert_allclose(np.atleast_2d(found.coef).T, coef, rtol=1e-8)
-    np.testing.assert_allclose(found.intercept, constant if np.ndim(found.intercept) else np.squeeze(constant), rtol=1e-8)
+    np.testing.assert_allclose(
+        found.intercept, constant if np.ndim(found.intercept) else np.squeeze(constant), rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize("alpha", PENALTIES.values(), ids=PENALTIES)
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("robust", [False, True])
 @pytest.mark.usefixtures("way")
-def test_they_are_those_of_dense_algebra(family, alpha, robust):
-    sample = case("logistic" if family == "softmax" else family, n=300, classes=FAMILIES[family])
+def test_they_are_those_of_dense_algebra(family, alpha):
+    sample = draw(family)
     model = fit(family, alpha, sample)
-    found = model.standard_errors(sample.X, sample.y, sample.weights, robust=robust)
-    assert_equal(found, dense_errors(family, model, sample, alpha, robust=robust))
+    for robust in (False, True):
+        found = model.standard_errors(sample.X, sample.y, sample.weights, columns=slice(None), robust=robust)
+        assert_equal(found, dense_errors(family, model, sample, alpha, robust=robust))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.usefixtures("way")
+def test_sparse_data_without_an_intercept(family):
+    sample = draw(family)
+    sample = sample._replace(X=scipy.sparse.csr_array(sample.X * (sample.X > 0.0)))
+    model = fit(family, PENALTIES["both"], sample, fit_intercept=False)
+    found = model.standard_errors(sample.X, sample.y, sample.weights, columns=slice(None))
+    assert_equal(found, dense_errors(family, model, sample, PENALTIES["both"], intercept=False), intercept=False)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("robust", [False, True])
+def test_a_weight_counts_equal_samples(family, robust):
+    sample = draw(family)
+    counts = np.random.default_rng(1).integers(0, 4, len(sample.y))
+    repeated = [np.repeat(array, counts, axis=0) for array in sample[:2]]
+    options = {"class_weight": {0: 3.0}} if robust and family in ("logistic", "softmax") else {}
+    model = fit(family, PENALTIES["both"], sample._replace(weights=counts), **options)
+    twin = fit(family, PENALTIES["both"], sample._replace(X=repeated[0], y=repeated[1], weights=None), **options)
+    found = model.standard_errors(sample.X, sample.y, counts, robust=robust)
+    expected = twin.standard_errors(*repeated, robust=robust)
+    np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-6)
+    np.testing.assert_allclose(found.intercept, expected.intercept, rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["logistic", "softmax"])
+def test_class_weights_need_robust_standard_errors(family):
+    sample = draw(family)
+    of_class = [3.0, 0.5, 1.0, 1.0][: FAMILIES[family]]
+    model = fit(family, PENALTIES["both"], sample, class_weight=dict(enumerate(of_class)))
+    with pytest.raises(UnsupportedError, match="robust=True"):
+        model.standard_errors(*sample)
+    expected = dense_errors(family, model, sample, PENALTIES["both"], robust=True, of_class=of_class)
+    assert_equal(model.standard_errors(*sample, robust=True), expected)
+
+
+def test_classical_standard_errors_of_least_squares():
+    """A straight line through ten points, by the textbook."""
+    t = np.arange(10.0)
+    y = 2.0 * t + np.array([0.3, -0.1, 0.2, -0.4, 0.1, 0.5, -0.6, 0.2, -0.3, 0.1])
+    found = BlockRidge(alpha=0.0, tol=1e-11).fit(t[:, None], y).standard_errors(t[:, None], y)
+    residual = y - np.polyval(np.polyfit(t, y, 1), t)
+    squares = np.sum((t - t.mean()) ** 2)
+    sigma = np.sqrt(np.sum(residual**2) / 8.0)
+    assert found.coef == pytest.approx([sigma / np.sqrt(squares)])
+    assert found.intercept == pytest.approx(sigma * np.sqrt(0.1 + t.mean() ** 2 / squares))
+
+
+def test_some_columns_only():
+    sample = draw("softmax")
+    frame = pandas.DataFrame(sample.X, columns=["age", "price", "c1", "c2", "c3", "c4"])
+    model = BlockLogisticRegression({"numbers": ["age", "price"]}).fit(frame, sample.y)
+    everything = model.standard_errors(frame, sample.y)
+    assert everything.coef.shape == model.coef_.shape
+    assert everything.intercept.shape == model.intercept_.shape
+    some = model.standard_errors(frame, sample.y, columns=["c*", "age"])
+    np.testing.assert_allclose(some.coef, everything.coef[:, [0, 2, 3, 4, 5]])
+
+
+def test_the_number_of_parameters_is_estimated_well():
+    """300 coefficients are penalised, ten times as many as random vectors."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((500, 300)) * np.geomspace(1.0, 0.05, 300), rng.standard_normal(500)
+    model = BlockRidge(alpha=0.1, tol=1e-12).fit(X, y)
+    exact = model.summary(X, y).dispersion
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(standard_errors, "_FACTORISE", 0)
+        patch.setattr(design, "_choose_columns", lambda matrix, *_: np.zeros(300, dtype=bool))
+        assert model.summary(X, y, columns=[0]).dispersion == pytest.approx(exact, rel=0.02)
+
+
+def test_a_model_is_not_changed():
+    sample = draw("logistic")
+    model = fit("logistic", PENALTIES["both"], sample)
+    before = pickle.dumps(vars(model))
+    model.standard_errors(*sample)
+    assert pickle.dumps(vars(model)) == before
+
+
+def test_single_precision_and_chosen_penalties():
+    sample = draw("poisson")
+    X = sample.X.astype(np.float32)
+    model = BlockPoissonRegressorCV(BLOCKS, alphas=[(1e-3, 3e-2)], cv=2).fit(X, sample.y)
+    reference = fit("poisson", (1e-3, 3e-2), sample._replace(weights=None)).standard_errors(*sample[:2])
+    np.testing.assert_allclose(model.standard_errors(X, sample.y).coef, reference.coef, rtol=1e-2)
