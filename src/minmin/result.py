@@ -151,7 +151,10 @@ class Result:
         What the run computed, by kind; a kind that never occurred may be missing.
 
         - "grad_x", "grad_y", "value": gradients and values for the method. In a :class:`minmin.Sum` every term's ∇ᵧ
-          counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round.
+          counts, and one "grad_x" is a joint ∇ₓ; in a federation that is a round. In a
+          :class:`minmin.problems.Split` they are those of f.
+        - "grad_f", "grad_g": for a Split, the points where a gradient of f, and of g, was computed, in one block or in
+          both.
         - "grad_0", "grad_1", ...: gradients of every block, if the problem has ``sizes=[...]``. Then "grad_x" are those
           of the outermost block, and "grad_y" of the innermost one.
         - "min_x", "min_y": minimisations over a block by "alternating". The gradients that they take count, too.
@@ -162,6 +165,8 @@ class Result:
         - "passes", "passes_y": for linear models, products of X or Xᵀ (or X∘X, for a diagonal) with a vector, and of Y
           or Yᵀ, but for those in Hessians. A sample of rows for a preconditioner counts as one, and coefficients that
           are all zero cost none.
+        - "rows_y": for linear models, the rows of Y in gradients: all n for a ∇ᵧf, and as many as were drawn for a step
+          of ``inner="katyusha"``, which are in no pass. "rows": the same for X where the blocks are exchanged.
         - Of these passes, some are for what is computed once and then reused: "constants_passes" and
           "constants_passes_y" for the constants, where a Gram matrix takes one per column; "row_norms", "row_norms_y",
           "row_norms_over_penalty", "row_norms_over_penalty_y", "column_norms" and "column_norms_y". Every run that

@@ -37,6 +37,7 @@ def minimize(
     bounds_y: Any = None,
     tol: float = 1e-6,
     rtol: float = 0.0,
+    rtol_from: float | None = None,
     gtol: float | None = None,
     target_value: float | None = None,
     max_iterations: int | None = None,
@@ -65,11 +66,12 @@ def minimize(
         :class:`minmin.problems.Function` does. A problem with ``sizes=[...]`` takes all its blocks as one list, x0.
     method : str or Method
         An object such as ``minmin.methods.Bam(inner="nag")``, or a name: "auto" (default), "reduced-newton",
-        "reduced-lbfgs", "bam", "nag", "acdm", "lincoupling", "inexact-outer", "alternating" or "cutting-plane". See
-        :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`, :class:`~minmin.methods.Bam`,
-        :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`, :class:`~minmin.methods.LinCoupling`,
-        :class:`~minmin.methods.InexactOuter`, :class:`~minmin.methods.Alternating`,
-        :class:`~minmin.methods.CuttingPlane`, or your own :class:`minmin.Method`.
+        "reduced-lbfgs", "bam", "nag", "acdm", "lincoupling", "inexact-outer", "alternating", "cutting-plane" or
+        "sliding". See :class:`minmin.methods.ReducedNewton`, :class:`~minmin.methods.ReducedLbfgs`,
+        :class:`~minmin.methods.Bam`, :class:`~minmin.methods.Nag`, :class:`~minmin.methods.Acdm`,
+        :class:`~minmin.methods.LinCoupling`, :class:`~minmin.methods.InexactOuter`,
+        :class:`~minmin.methods.Alternating`, :class:`~minmin.methods.CuttingPlane`, :class:`~minmin.methods.Sliding`,
+        or your own :class:`minmin.Method`.
     grad_x, grad_y : callables, optional
         Only with a function: functions of (x, y) that return ∇ₓf and ∇ᵧf, like x and y.
     constants : Constants, optional
@@ -85,6 +87,9 @@ def minimize(
     rtol : float
         Stop as ``converged`` also when the bound is at most rtol times f(start) - f(x, y), the decrease of f so far. It
         needs f after every iteration; 0, the default, switches it off.
+    rtol_from : float, optional
+        A value of f from which ``rtol`` measures the decrease, in place of f(start): a run from a good start has little
+        left to gain, and would end late. Estimators give f of a model without features.
     gtol : float, optional
         Stop as ``converged`` also when no entry of ∇ₓf or ∇ᵧf is larger than gtol in absolute value. The run ends
         at tol, rtol or gtol, whichever comes first; ``tol=0, gtol=1e-8`` looks at the gradients alone. For a
@@ -137,7 +142,8 @@ def minimize(
 
         "bam":
 
-        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg".
+        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg"; or "katyusha", which draws rows of a
+          :class:`minmin.problems.GLM`, by ``seed``.
         - ``outer="x"``: the block that is moved once per iteration, also "y" or "auto".
         - ``scheme="nesterov"``: the outer steps, also "triple-momentum": fewer calls of ∇ₓ, but no theorem for
           inexact inner solves.
@@ -168,6 +174,10 @@ def minimize(
           one.
         - ``inner="lbfgs"``: the solver in y, also "newton" or "nag".
 
+        "sliding", for a :class:`minmin.problems.Split`:
+
+        - ``inner="lbfgs"``: the solver that asks for ∇g, also "nag" or "nag-ogmg".
+
         "bam", "nag":
 
         - ``adaptive=False``: whether to estimate the constants during the run. The bound is then an estimate, too.
@@ -192,6 +202,7 @@ def minimize(
     criteria = StoppingCriteria(
         tol=tol,
         rtol=rtol,
+        rtol_from=rtol_from,
         gtol=gtol,
         target_value=target_value,
         max_iterations=max_iterations,
@@ -213,7 +224,7 @@ def minimize(
         check_method(built, outer.orient(problem))
         loop = Loop(
             problem,
-            built.aim(tol),
+            built.aim(tol) if rtol_from is None else built.aim(tol).aim_relative(rtol, rtol_from),
             outer,
             (x, y),
             criteria,

@@ -178,8 +178,12 @@ def test_what_takes_two_blocks_alone_says_so():
         minmin.minimize(problem, np.zeros(2), np.zeros(4))
     with pytest.raises(minmin.InputError, match="leave outer and cost_ratio out"):
         minmin.minimize(problem, method="bam", outer="y")
+    with pytest.raises(minmin.UnsupportedError, match="inner='newton' takes two blocks"):
+        minmin.minimize(problem, method="bam", inner="newton")
     with pytest.raises(minmin.InputError, match="Composite takes no problem with sizes"):
         Composite(problem, term_x=NonNegative())
+    with pytest.raises(minmin.InputError, match="Split takes no problem with sizes"):
+        minmin.problems.Split(problem, problem)
     with pytest.raises(minmin.InputError, match="Sum takes no problem with sizes"):
         minmin.Sum([problem, problem])
     with pytest.raises(minmin.InputError, match="a client takes no problem with sizes"):

@@ -8,7 +8,7 @@ import minmin
 from contract.libraries import assert_converges, in_library, small_problem
 from contract.promises import assert_bounds, assert_pure
 from minmin.problems import Function, Quadratic
-from reference import VARIANTS, ExactQuadratic, as_function, random_glm, random_quadratic
+from reference import SPLIT_VARIANTS, VARIANTS, ExactQuadratic, as_function, random_glm, random_quadratic
 
 TOL = {"float64": 1e-8, "float32": 1e-3}
 
@@ -130,7 +130,8 @@ def written_out(terms, weights):
 
 
 def test_every_name_is_covered_here():
-    assert {method for method, _ in VARIANTS.values()} == set(minmin.methods.names()) - {"auto"}
+    tested = {method for method, _ in (VARIANTS | SPLIT_VARIANTS).values()}
+    assert tested == set(minmin.methods.names()) - {"auto"}
 
 
 def test_auto_takes_the_reduced_method_and_says_why():

@@ -10,7 +10,17 @@ from scipy.special import expit, softmax
 
 from estimators.cases import MODELS, case
 from minmin.errors import UnsupportedError
-from minmin.estimators import BlockLogisticRegression, BlockPoissonRegressorCV, BlockRidge, design, standard_errors
+from minmin.estimators import (
+    BlockGammaRegressor,
+    BlockHuberRegressor,
+    BlockLogisticRegression,
+    BlockPoissonRegressor,
+    BlockPoissonRegressorCV,
+    BlockRidge,
+    BlockTweedieRegressor,
+    design,
+    standard_errors,
+)
 
 BLOCKS = {"first": slice(0, 2), "second": slice(2, None)}
 PENALTIES = {"none": (0.0, 0.0), "one": (0.0, 3e-2), "both": (1e-3, 3e-2)}
@@ -135,6 +145,56 @@ def test_classical_standard_errors_of_least_squares():
     sigma = np.sqrt(np.sum(residual**2) / 8.0)
     assert found.coef == pytest.approx([sigma / np.sqrt(squares)])
     assert found.intercept == pytest.approx(sigma * np.sqrt(0.1 + t.mean() ** 2 / squares))
+
+
+def test_an_offset_is_part_of_the_margins():
+    sample = draw("poisson")
+    offset = sample.weights - 1.0
+    model = BlockPoissonRegressor(alpha=0.0, tol=1e-12).fit(sample.X, sample.y, offset=offset)
+    found = model.standard_errors(sample.X, sample.y, offset=offset)
+    Z = np.column_stack([sample.X, np.ones(len(sample.y))])
+    covariance = np.linalg.inv((Z.T * model.predict(sample.X, offset)) @ Z)
+    np.testing.assert_allclose([*found.coef, found.intercept], np.sqrt(np.diagonal(covariance)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["gamma", "tweedie", "huber"])
+def test_an_estimated_dispersion(name):
+    """Pearson's for gamma and Tweedie; Huber's second proposal for Huber."""
+    sample = draw("poisson")
+    X, y = sample.X, sample.y + (0.5 if name == "gamma" else 0.0)
+    Z = np.column_stack([X, np.ones(len(y))])
+    kind = {"gamma": BlockGammaRegressor, "tweedie": BlockTweedieRegressor, "huber": BlockHuberRegressor}[name]
+    model = kind(alpha=0.0, tol=1e-12).fit(X, y)
+    mean = model.predict(X)
+    freedom = len(y) - Z.shape[1]
+    if name == "gamma":
+        curvature, dispersion = y / mean, np.sum((y - mean) ** 2 / mean**2) / freedom
+    elif name == "tweedie":
+        curvature = 0.5 * mean**0.5 + 0.5 * y * mean**-0.5
+        dispersion = np.sum((y - mean) ** 2 / mean**1.5) / freedom
+    else:
+        curvature, slope = np.abs(y - mean) <= 1.0, np.clip(y - mean, -1.0, 1.0)
+        dispersion = np.sum(slope**2) / np.mean(curvature) / freedom
+    expected = np.sqrt(dispersion * np.diagonal(np.linalg.inv((Z.T * curvature) @ Z)))
+    found = model.summary(X, y)
+    assert found.dispersion == pytest.approx(dispersion, rel=1e-3 if name == "huber" else 1e-8)
+    # The Hessian of the Huber loss has a little curvature where the loss has none.
+    np.testing.assert_allclose(found["standard_error"], expected, rtol=1e-3 if name == "huber" else 1e-8)
+
+
+def test_several_targets_are_those_of_separate_fits():
+    sample = draw("squared")
+    targets = np.stack([sample.y, 3.0 * sample.y**2], axis=1)
+    model = BlockRidge(BLOCKS, alpha=PENALTIES["one"]).fit(sample.X, targets)
+    found, table = model.standard_errors(sample.X, targets), model.summary(sample.X, targets)
+    for k, y in enumerate(targets.T):
+        alone = BlockRidge(BLOCKS, alpha=PENALTIES["one"]).fit(sample.X, y)
+        expected = alone.standard_errors(sample.X, y)
+        np.testing.assert_allclose(found.coef[k], expected.coef)
+        np.testing.assert_allclose(found.intercept[k], expected.intercept)
+        np.testing.assert_allclose(table["p_value"][k::2], alone.summary(sample.X, y)["p_value"], rtol=1e-6)
+    assert table["target"].tolist() == ["0", "1"] * 7
+    assert len(table.plot().axes) == 2
 
 
 def test_some_columns_only():

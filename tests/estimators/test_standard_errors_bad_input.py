@@ -30,7 +30,9 @@ def test_x_must_have_the_columns_of_the_fit():
 def test_other_data_than_those_of_the_fit(other):
     model = BlockRidge().fit(SAMPLE.X, SAMPLE.y)
     data = {"X": (SAMPLE.X[::-1], SAMPLE.y), "y": (SAMPLE.X, 2.0 * SAMPLE.y), "weights": SAMPLE}[other]
-    with pytest.raises(InputError, match=r"do not minimise the loss of these data.*X, y and sample_weight of the fit"):
+    with pytest.raises(
+        InputError, match=r"do not minimise the loss of these data.*sample_weight and offset of the fit"
+    ):
         model.standard_errors(*data)
 
 
@@ -97,13 +99,18 @@ def test_more_parameters_than_samples():
 
 
 def test_a_rough_fit_is_a_warning():
-    model = BlockRidge(tol=0.1).fit(SAMPLE.X, SAMPLE.y)
-    model.coef_ = model.coef_ + 0.3 * model.standard_errors(SAMPLE.X, SAMPLE.y).coef * [1, 0, 0, 0, 0, 0]
-    with pytest.warns(
-        ConvergenceWarning, match=r"0\.3 standard errors from the minimum; fit with a smaller tol"
-    ) as caught:
-        model.summary(SAMPLE.X, SAMPLE.y)
+    sample = case("logistic", n=1000)
+    with pytest.warns(ConvergenceWarning, match="was not proved"):
+        model = BlockLogisticRegression(max_iter=1).fit(sample.X, sample.y)
+    with pytest.warns(ConvergenceWarning, match="standard errors from the minimum; fit with a smaller tol") as caught:
+        model.summary(sample.X, sample.y)
     assert caught[0].filename == __file__
+
+
+def test_as_many_targets_as_in_the_fit():
+    model = BlockRidge().fit(SAMPLE.X, SAMPLE.y)
+    with pytest.raises(InputError, match="not that of the fit"):
+        model.summary(SAMPLE.X, np.stack([SAMPLE.y, SAMPLE.y], axis=1))
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95])

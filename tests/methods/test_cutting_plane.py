@@ -234,7 +234,7 @@ def test_what_it_cannot_minimise_is_refused_with_another_method():
         solve(small_x(2, 10.0, seed=0, mu_y=None), inner="nag")
     with pytest.raises(minmin.UnsupportedError, match="inner='newton' needs a y-Hessian"):
         solve(as_function(Quadratic.random(d_x=2, d_y=2)), inner="newton")
-    with pytest.raises(minmin.InputError, match="unknown inner 'nag-ogmg'"):
+    with pytest.raises(minmin.InputError, match="inner='nag-ogmg' is for method 'bam' alone"):
         CuttingPlane(inner="nag-ogmg")
 
 

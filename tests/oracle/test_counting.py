@@ -122,6 +122,7 @@ KINDS = {
     "penalties by column": glm_by_column,
     "softmax": softmax,
     "sum": lambda: minmin.Sum([random_glm(np.random.default_rng(0)) for _ in range(2)]),
+    "split": lambda: minmin.problems.Split(*(random_glm(np.random.default_rng(0)) for _ in range(2))),
 }
 
 

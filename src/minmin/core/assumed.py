@@ -30,5 +30,9 @@ class Assumed(Problem):
     def constants(self) -> Constants:
         return self._constants
 
+    @property
+    def row_obstacle(self) -> str:
+        return self.original.row_obstacle
+
     def fix(self, x: Vector) -> Slice:
         return self.original.fix(x)

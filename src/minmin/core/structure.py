@@ -166,13 +166,13 @@ def choose_prototype(*structures: Structure) -> Array:
     return np.zeros(0, dtype_name(prototype))
 
 
-def require_same_structure(first: Structure | None, other: Structure | None, name: str) -> None:
-    """Raise if two problems that share x have it in different structures; flat arrays fit any of their length."""
+def require_same_structure(first: Structure | None, other: Structure | None, name: str, block: str = "x") -> None:
+    """Raise if two problems that share a block have it in different structures; flat arrays fit any of their length."""
     if first is None or other is None or first.describe() == other.describe():
         return
     raise InputError(
-        f"x has another structure in {name} than in the first one: {other.describe()} instead of {first.describe()}; "
-        "give all of them the same x0, with its keys in the same order"
+        f"{block} has another structure in {name} than in the first one: {other.describe()} instead of "
+        f"{first.describe()}; give all of them the same {block}0, with its keys in the same order"
     )
 
 

@@ -16,14 +16,14 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 
 def plot_summary(summary: Summary) -> Any:
-    """One line per column of X, from the top in the order of the table; one panel per class if there are several."""
+    """One line per column of X, from the top in the order of the table; one panel per class or target."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise UnsupportedError(needs_extra("summary.plot()", "matplotlib", "plot")) from error
     shown = summary["block"] != ""
-    classes = summary.columns.get("class", np.full(len(summary), ""))
-    panels = list(dict.fromkeys(classes.tolist()))
+    outputs = summary.columns.get("class", summary.columns.get("target", np.full(len(summary), "")))
+    panels = list(dict.fromkeys(outputs.tolist()))
     rows = int(shown.sum()) // len(panels)
     if not 0 < rows <= _MOST_ROWS:
         raise InputError(f"a plot shows 1 to {_MOST_ROWS} columns, the summary has {rows}; choose some with columns=")
@@ -31,7 +31,7 @@ def plot_summary(summary: Summary) -> Any:
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     blocks = list(dict.fromkeys(summary["block"][shown].tolist()))
     for axis, panel in zip(axes, panels, strict=True):
-        here = shown & (classes == panel)
+        here = shown & (outputs == panel)
         heights = np.arange(rows)
         for number, block in enumerate(blocks):
             of_block = summary["block"][here] == block

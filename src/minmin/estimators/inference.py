@@ -31,7 +31,14 @@ class Inference(BlockModel):
     """A linear model that says how exactly the data determine its coefficients."""
 
     def standard_errors(
-        self, X: Any, y: Any, sample_weight: Any = None, *, columns: Any = None, robust: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        columns: Any = None,
+        robust: bool = False,
     ) -> StandardErrors:
         """The standard errors of the coefficients: how much they would vary from sample to sample.
 
@@ -45,7 +52,7 @@ class Inference(BlockModel):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, offset
             The data of the fit. A weight is a number of equal samples: 2 means that the sample was seen twice, and N is
             the sum of the weights.
         columns : column selector, optional
@@ -59,7 +66,7 @@ class Inference(BlockModel):
         StandardErrors
             ``coef``, in the shape of ``coef_`` with only these columns, in ascending order; and ``intercept``.
         """
-        found = estimate_errors(self, X, y, sample_weight, columns, robust)
+        found = estimate_errors(self, X, y, sample_weight, offset, columns, robust)
         width = len(found.columns)
         coef = found.errors[:width].T.reshape(*self.coef_.shape[:-1], width)
         if not self.fit_intercept:
@@ -72,6 +79,7 @@ class Inference(BlockModel):
         X: Any,
         y: Any,
         sample_weight: Any = None,
+        offset: Any = None,
         *,
         columns: Any = None,
         robust: bool = False,
@@ -88,7 +96,7 @@ class Inference(BlockModel):
 
         Parameters
         ----------
-        X, y, sample_weight, columns, robust
+        X, y, sample_weight, offset, columns, robust
             See :meth:`standard_errors`.
         level : float
             An interval covers the mean of the estimate with this probability.
@@ -100,7 +108,7 @@ class Inference(BlockModel):
         """
         if not 0.0 < as_number(level, "level") < 1.0:
             raise InputError(f"level = {show(level)} must lie between 0 and 1")
-        found = estimate_errors(self, X, y, sample_weight, columns, robust)
+        found = estimate_errors(self, X, y, sample_weight, offset, columns, robust)
         owner = np.empty(self.n_features_in_, dtype=np.intp)
         for number, chosen in enumerate(self.blocks_.values()):
             owner[chosen] = number
@@ -114,16 +122,18 @@ class Inference(BlockModel):
             coef = np.vstack([coef, np.reshape(self.intercept_, (1, -1))])
             errors = np.vstack([errors, found.errors[-1:]])
             blocks, names = [*blocks, ""], [*names, "(intercept)"]
-        outputs = None if coef.shape[1] == 1 else list(getattr(self, "classes_", range(coef.shape[1])))
+        outputs: dict[str, Any] = {}
+        if coef.shape[1] > 1:
+            outputs = {"class": self.classes_} if hasattr(self, "classes_") else {"target": range(coef.shape[1])}
         return make_summary(
             blocks,
             names,
             outputs,
             coef,
             errors,
-            freedom=found.variances.freedom,
+            freedom=found.freedom,
             level=float(level),
-            dispersion=found.variances.dispersion,
+            dispersion=found.dispersion,
             n_samples=found.n_samples,
             robust=robust,
         )

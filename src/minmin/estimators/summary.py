@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from minmin.errors import UnsupportedError, needs_extra
 from minmin.estimators.coefficient_plot import plot_summary
 
 _Array = np.ndarray[Any, Any]
 
-_TEXT = ("block", "name", "class")
+_TEXT = ("block", "name", "class", "target")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,12 +26,12 @@ class Summary:
     Attributes
     ----------
     columns : dict of arrays
-        "block", "name", "class" if there are more than two classes, "coefficient", "standard_error", "z", "p_value",
+        "block", "name", "class" or "target" if there are several, "coefficient", "standard_error", "z", "p_value",
         "low" and "high".
     level : float
         An interval from low to high covers the mean of the estimate with this probability.
-    dispersion : float or array
-        φ; 1 if it is known.
+    dispersion : array
+        φ, one number, or one per target; 1 if it is known.
     n_samples : float
         The number of samples, or the sum of their weights.
     robust : bool
@@ -40,7 +40,7 @@ class Summary:
 
     columns: dict[str, _Array]
     level: float
-    dispersion: float | _Array
+    dispersion: _Array
     n_samples: float
     robust: bool
 
@@ -60,7 +60,7 @@ class Summary:
                 for name, cell, width in zip(self.columns, row, widths, strict=True)
             ]
             lines.append("  ".join(pads).rstrip())
-        kind = "robust" if self.robust else f"dispersion {', '.join(map(_format, np.atleast_1d(self.dispersion)))}"
+        kind = "robust" if self.robust else f"dispersion {', '.join(map(_format, self.dispersion.tolist()))}"
         lines.append(f"{_format(self.n_samples)} samples, {kind}, intervals of {100.0 * self.level:g} %")
         return "\n".join(lines)
 
@@ -92,28 +92,28 @@ class Summary:
 def make_summary(
     blocks: Sequence[str],
     names: Sequence[str],
-    outputs: Sequence[Any] | None,
+    outputs: Mapping[str, Iterable[Any]],
     coef: _Array,
     errors: _Array,
     *,
-    freedom: float,
+    freedom: _Array,
     level: float,
-    dispersion: float | _Array,
+    dispersion: _Array,
     n_samples: float,
     robust: bool,
 ) -> Summary:
     """The table of coefficients and standard errors with one row per column and one column per output."""
-    distribution = norm() if np.isinf(freedom) else t(freedom)
     per_row = coef.shape[1]
+    distribution = t(np.resize(freedom, coef.size))
     coefficients, deviations = coef.reshape(-1), errors.reshape(-1)
     with np.errstate(divide="ignore", invalid="ignore"):  # a column of zeros has the coefficient 0 ± 0
         z = coefficients / deviations
     half = distribution.isf(0.5 * (1.0 - level)) * deviations
-    classes = {} if outputs is None else {"class": np.tile(np.array([str(o) for o in outputs]), len(names))}
+    of_outputs = {title: np.tile(np.array([str(o) for o in labels]), len(names)) for title, labels in outputs.items()}
     columns = {
         "block": np.repeat(np.array(blocks, dtype=object), per_row),
         "name": np.repeat(np.array(names, dtype=object), per_row),
-        **classes,
+        **of_outputs,
         "coefficient": coefficients,
         "standard_error": deviations,
         "z": z,

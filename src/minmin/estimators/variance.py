@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import inner
+from minmin.core.vectors import dot
 from minmin.errors import InputError
 from minmin.estimators.inverse_hessian import InverseHessian
 from minmin.problems.linear.evaluation import LinearEvaluation
@@ -23,17 +24,14 @@ class Variances(NamedTuple):
     ----------
     values : array
         NaN for a coefficient that the data do not determine.
-    dispersion : float or array
-        φ, one per output.
-    parameters : float or None
-        The effective number of parameters of all outputs; None if it was not needed.
+    dispersion : float
+        φ.
     freedom : float
         The degrees of freedom of Student's distribution; infinite for the normal distribution.
     """
 
     values: _Array
-    dispersion: float | _Array
-    parameters: float | None
+    dispersion: float
     freedom: float
 
 
@@ -58,7 +56,7 @@ def compute_variances(
     outputs = evaluation.model.loss.outputs
     if evaluation.model.loss.unit_dispersion and not robust:
         form = _model_form(evaluation, 1.0 / n_samples)
-        return Variances(_apply(form, inverse, numbers), 1.0, None, np.inf)
+        return Variances(_apply(form, inverse, numbers), 1.0, np.inf)
     parameters = inverse.count_parameters()
     freedom = n_samples - parameters / outputs
     if not freedom > 0.0:
@@ -68,32 +66,28 @@ def compute_variances(
         )
     if robust:
         form = _robust_form(evaluation, score_weight)
-        return Variances(n_samples / freedom * _apply(form, inverse, numbers), 1.0, parameters, np.inf)
+        return Variances(n_samples / freedom * _apply(form, inverse, numbers), 1.0, np.inf)
     dispersion = n_samples / freedom * _estimate_dispersion(evaluation)
     form = _model_form(evaluation, dispersion / n_samples)
-    shown = float(dispersion) if np.ndim(dispersion) == 0 else dispersion
-    return Variances(_apply(form, inverse, numbers), shown, parameters, freedom)
+    return Variances(_apply(form, inverse, numbers), dispersion, freedom)
 
 
 def _apply(form: _Form, inverse: InverseHessian, numbers: Sequence[int]) -> _Array:
     return np.array([np.nan if image is None else form(image) for image in inverse.images(numbers)])
 
 
-def _estimate_dispersion(evaluation: LinearEvaluation) -> Any:
-    """Mean ℓ'² over mean ℓ'', for every output: Pearson's estimate for squares, Huber's for a loss with bounded ℓ'."""
-    squares = evaluation.residual * evaluation.loss_slope
-    return squares.sum(axis=0) / evaluation.margin_hessian.diagonal.sum(axis=0)
+def _estimate_dispersion(evaluation: LinearEvaluation) -> float:
+    """Pearson's estimate; for a loss without a model mean ℓ'² over mean ℓ'', as for Huber's loss."""
+    model = evaluation.model
+    squares = model.loss.pearson_squares(evaluation.margins, model.target, evaluation.shared)
+    if squares is not None:
+        return dot(model.weights, squares)
+    return inner(evaluation.residual, evaluation.loss_slope) / float(evaluation.margin_hessian.diagonal.sum())
 
 
-def _model_form(evaluation: LinearEvaluation, factor: Any) -> _Form:
+def _model_form(evaluation: LinearEvaluation, factor: float) -> _Form:
     """J = φ·XᵀhX: what the scores spread by if the loss is the likelihood of a true model."""
-    root = np.sqrt(factor)
-
-    def form(image: _Array) -> float:
-        scaled = root * image
-        return inner(scaled, evaluation.margin_hessian.times(scaled))
-
-    return form
+    return lambda image: factor * inner(image, evaluation.margin_hessian.times(image))
 
 
 def _robust_form(evaluation: LinearEvaluation, score_weight: Any) -> _Form:

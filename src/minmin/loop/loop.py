@@ -202,7 +202,7 @@ class Loop:
             with contextlib.suppress(RunEnded):  # the first step asks the same clients and fails in the same way
                 self._recorder.measure(self._candidate)
             end = self._observe()
-            self._rules.first_value = self._last_value()
+            self._rules.measure_from(self._last_value())
             self._take_snapshot(state)
             return state, end
         self._restore(snapshot)
@@ -224,7 +224,8 @@ class Loop:
         if not math.isnan(snapshot.gradient_size):
             self._note_gradient_size(snapshot.gradient_size)
         self._best, self._lowest = snapshot.best, snapshot.lowest
-        self._rules.progress, self._rules.first_value = snapshot.progress, then
+        self._rules.progress = snapshot.progress
+        self._rules.measure_from(then)
         self._tally.counts = dict(snapshot.counts)
         self._clock.advance(snapshot.seconds)
 

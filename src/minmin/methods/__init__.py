@@ -22,6 +22,7 @@ from minmin.methods.nag import Nag
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
 from minmin.methods.reduced_lbfgs import ReducedLbfgs
 from minmin.methods.reduced_newton import ReducedNewton
+from minmin.methods.sliding import Sliding, explain_sliding
 
 _METHODS: dict[str, type[Method]] = {
     kind.name: kind
@@ -35,6 +36,7 @@ _METHODS: dict[str, type[Method]] = {
         InexactOuter,
         Alternating,
         CuttingPlane,
+        Sliding,
     )
 }
 _RENAMED_OPTIONS = {"looseness": "inner_tolerance_ratio"}
@@ -51,6 +53,7 @@ __all__ = [
     "Nag",
     "ReducedLbfgs",
     "ReducedNewton",
+    "Sliding",
     "build",
     "check_method",
     "describe",
@@ -134,7 +137,7 @@ def build(
     options = {_rename(option): value for option, value in options.items()}
     parameters = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
-        if option not in parameters:
+        if option not in parameters or option == "seed":  # the seed is an argument of its own
             raise InputError(f"method {name!r} has no option {option!r}: {keywords.explain(option, parameters)}")
     if "seed" in parameters:
         options = {**options, "seed": seed_number}
@@ -154,8 +157,12 @@ def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, A
 
     reduced-newton if x is the more expensive block, no other option is given, and the problem has Hessian products and
     a bound that needs no constants. Otherwise reduced-lbfgs. A quadratic has no such bound; there a Hessian product
-    costs as much as ∇ₓ, and reduced-lbfgs takes fewer of both together.
+    costs as much as ∇ₓ, and reduced-lbfgs takes fewer of both together. For a Split with known constants it is sliding
+    if g is clearly less smooth than f, and no option is given.
     """
+    why_sliding = "" if options else explain_sliding(problem)
+    if why_sliding:
+        return Sliding.name, {}, f"auto took sliding, since {why_sliding}"
     ratio = as_number(options.get("cost_ratio", 1.0), "cost_ratio")
     if not 0.0 < ratio < math.inf:
         raise InputError(f"cost_ratio = {ratio} must be positive and finite: what ∇ₓf costs in units of ∇ᵧf")

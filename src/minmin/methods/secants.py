@@ -33,12 +33,15 @@ class SecantPoint(NamedTuple):
     largest: float
 
 
-def check_constants(problem: Problem, evaluation: Evaluation, before: SecantPoint | None) -> SecantPoint | None:
+def check_constants(
+    problem: Problem, evaluation: Evaluation, before: SecantPoint | None, constants: Constants | None = None
+) -> SecantPoint | None:
     """Compare a point where both gradients are known with the previous one, and return it for the next comparison.
 
-    Returns None if the problem has no constants, or ∇ᵧ stays with the clients.
+    Returns None if the problem has no constants, or ∇ᵧ stays with the clients. ``constants`` are by default the
+    problem's.
     """
-    constants = problem.constants
+    constants = problem.constants if constants is None else constants
     if constants is None or problem.y_is_remote:
         return None
     largest = evaluation.grad_x_norm + evaluation.grad_y_norm

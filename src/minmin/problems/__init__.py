@@ -8,9 +8,10 @@ from minmin.problems.composite import Composite
 from minmin.problems.function import Function
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.glm import GLM, Softmax
-from minmin.problems.linear.losses import Loss
+from minmin.problems.linear.losses import Huber, Loss, NegativeBinomial, Tweedie
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.quadratic import Quadratic
+from minmin.problems.split import Split
 from minmin.problems.sum import Sum
 
 __all__ = [
@@ -20,15 +21,19 @@ __all__ = [
     "Design",
     "Evaluation",
     "Function",
+    "Huber",
     "LinearModel",
     "Loss",
+    "NegativeBinomial",
     "Quadratic",
     "SecondOrderEvaluation",
     "SecondOrderProblem",
     "SecondOrderSlice",
     "Slice",
     "Softmax",
+    "Split",
     "Sum",
+    "Tweedie",
     "from_jax",
     "from_torch",
 ]

@@ -16,6 +16,7 @@ from minmin.core.vectors import norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
 from minmin.methods.inner.objective import InnerObjective, InnerPoint
 from minmin.methods.secants import fits_y_secant, report_y_secant
+from minmin.methods.sliding_parameters import SlidingParameters
 from minmin.methods.theory import BlockParameters
 from minmin.methods.triple_momentum import TripleParameters
 
@@ -33,7 +34,7 @@ class ProximalObjective(InnerObjective):
         y_under.
     offset : array
         v - y_under of the previous solve; this solve starts there.
-    parameters : BlockParameters or TripleParameters
+    parameters : BlockParameters, TripleParameters or SlidingParameters
         λ, the constants, and the accuracy.
     largest_gradient : float
         The largest ∇ᵧf of the run so far.
@@ -47,7 +48,7 @@ class ProximalObjective(InnerObjective):
         slice_: Slice,
         center: Array,
         offset: Array,
-        parameters: BlockParameters | TripleParameters,
+        parameters: BlockParameters | TripleParameters | SlidingParameters,
         largest_gradient: float = 0.0,
     ):
         super().__init__(slice_, center + offset)

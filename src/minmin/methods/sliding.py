@@ -1,0 +1,206 @@
+"""Sliding: for f + g with an expensive f, one ∇f per iteration, and as many ∇g as an inner solve takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from minmin.core.bound import Bound
+from minmin.core.constants import Constants
+from minmin.core.evaluation import Evaluation, explain_nonfinite
+from minmin.core.problem import Problem
+from minmin.core.split import SplitProblem
+from minmin.core.vectors import Parts, Vector, largest_entry, norm, square
+from minmin.errors import NonFiniteError, UnsupportedError
+from minmin.methods.base import Candidate, Method, require_choice, require_constants
+from minmin.methods.inner.linearized import LinearizedEvaluation, LinearizedObjective
+from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.secants import SecantPoint, check_constants
+from minmin.methods.sliding_parameters import SlidingParameters, sliding_parameters
+from minmin.methods.theory import theory_patience
+from minmin.numerics.lbfgs import Pairs
+
+INNER = tuple(name for name, solver in INNER_SOLVERS.items() if not solver.needs_y_hessian)
+_MOST_FAILURES = 3
+"""As in BAM: so many failed inner solves in a row, which exact arithmetic rules out, are due to rounding."""
+_CLEAR_RATIO = 10.0
+"""L_g is clearly above L_f from this ratio on. On nine quadratics with L_f/μ from 10 to 10³ sliding computes ∇f at 1209
+points where L_g = L_f, and reduced-lbfgs at 1065; where L_g = 10 L_f it is 1209 against 2363."""
+
+
+class SlidingState(NamedTuple):
+    """z^k and z̄^k, what the next inner solve starts from, and what the constants of f and g are checked with.
+
+    Attributes
+    ----------
+    z, z_bar : Parts
+        x and y of z^k, and of z̄^k.
+    offset : Parts
+        z̄^k - z_under^{k-1}: the start of the next inner solve, relative to its centre.
+    solver : any
+        The inner solver's memory.
+    failures : int
+        How many times in a row the inner solver failed.
+    candidate : Candidate
+    point_of_f, point_of_g : SecantPoint or None
+        The newest point with both gradients of f, and one with those of g; None at first.
+    """
+
+    z: Parts
+    z_bar: Parts
+    offset: Parts
+    solver: Any
+    failures: int
+    candidate: Candidate
+    point_of_f: SecantPoint | None
+    point_of_g: SecantPoint | None
+
+
+@dataclass(frozen=True)
+class Sliding(Method):
+    """Composite sliding: f + g with few calls of ∇f, however large L_g is.
+
+    Problem: min F(z) = f(z) + g(z), z = (x, y), given as :class:`minmin.problems.Split`. The norm is
+    |z|² = μ_x|x|² + μ_y|y|² with μ of F, so F is 1-strongly convex. In it f is L_f-smooth and g is L_g-smooth: L_f is
+    the larger of L_x/μ_x and L_y/μ_y with L of f. The strong convexity of f, μ_f, is moved from f to g, which takes no
+    calls: f̃ = f - μ_f|z|²/2, g̃ = g + μ_f|z|²/2, in each block.
+
+    Algorithm, with σ = 0.2, L = max(L_f - μ_f, 1), λ = (1 - σ²)/L and α² = λ(1 - α)::
+
+        z_under = αz + (1-α)z̄
+        z̄⁺ ≈ argmin_u A(u) = <∇f̃(z_under), u> + g̃(u) + |u - z_under|²/(2λ)    by an inner solver
+            until |∇A(z̄⁺)| <= σ|z̄⁺ - z_under|/λ
+        v = ∇f̃(z_under) + ∇g̃(z̄⁺)
+        z⁺ = (1-α)z + αz̄⁺ - (1-α)(λ/α)v
+
+    It is an accelerated proximal point method for g with f linearised, as BAM is one in y with a gradient step in x.
+
+    Guarantee: Ψ^{k+1} <= (1 - α)Ψ^k with Ψ^k = F(z̄^k) - F* + |z^k - z*|²/2, whatever the inner solver; the proof is in
+    docs/theory.md. α is about √λ, so ∇f is called O(√L_f log 1/ε) times, whatever L_g is. An inner problem has the
+    condition number 1 + O(L_g/L_f) and takes O(max(1, √(L_g/L_f))) calls of ∇g with "nag-ogmg", together
+    O(max(√L_f, √L_g) log 1/ε); the worst case of "lbfgs" and "nag" has another factor log(L_g/L_f). The bound needs no
+    further calls: F(z̄⁺) - F* <= |v|²/2 + L/2 |z̄⁺ - z_under|². It rests on L_f, too, not only on μ.
+
+    If f is the less smooth one, all of this holds, but nothing is saved: then ∇f is called as often as by "nag".
+
+    Reference: Lan, "Gradient sliding for composite optimization" (2016); Kovalev, Beznosikov, Borodich, Gasnikov and
+    Scutari, "Optimal gradient sliding and its application to optimal distributed optimization under similarity",
+    arXiv:2205.15136. Algorithm 1 there has the same inner problem and the same rates. It computes ∇f twice per
+    iteration, which lets f be nonconvex; f is convex here, so one is enough. The stopping condition is that of Monteiro
+    and Svaiter, "An accelerated hybrid proximal extragradient method for convex optimization" (2013).
+
+    Parameters
+    ----------
+    inner : {"lbfgs", "nag", "nag-ogmg"}, default "lbfgs"
+        Solves the inner problem.
+    """
+
+    name: ClassVar[str] = "sliding"
+    state_types: ClassVar[tuple[type, ...]] = (SlidingState, SecantPoint, Pairs)
+    inner: str = "lbfgs"
+
+    def __post_init__(self) -> None:
+        require_choice("inner", self.inner, INNER)
+
+    def check(self, problem: Problem) -> None:
+        split = _require_split(problem)
+        bare = [name for name, part in (("f", split.f), ("g", split.g)) if part.constants is None]
+        if bare:
+            raise UnsupportedError(
+                f"method 'sliding' needs the constants of f and of g; there are none of {' and '.join(bare)}: give "
+                "constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...), or estimate them with "
+                "minmin.estimate_constants"
+            )
+        require_constants(self.name, problem)
+
+    def init(self, problem: SplitProblem, x: Vector, y: Vector) -> SlidingState:
+        z = sliding_parameters(*_find_constants(problem)).join(x, y)
+        return SlidingState(z, z, 0.0 * z, INNER_SOLVERS[self.inner].init(z), 0, Candidate(x, y), None, None)
+
+    def step(self, problem: SplitProblem, state: SlidingState) -> SlidingState:
+        constants = _find_constants(problem)
+        p = sliding_parameters(*constants)
+        z_under = p.alpha * state.z + (1.0 - p.alpha) * state.z_bar
+        at_under = problem.evaluate_f(*z_under)
+        if not at_under.grad_x_norm + at_under.grad_y_norm < math.inf:
+            raise NonFiniteError(f"in f, {explain_nonfinite(at_under)}")
+        objective = LinearizedObjective(problem, at_under, z_under, state.offset, p, constants)
+        found, memory = INNER_SOLVERS[self.inner].solve(objective, state.solver)
+        at_bar = found.evaluation
+        assert isinstance(at_bar, LinearizedEvaluation)
+        failures = 0 if found.solved else state.failures + 1
+        return SlidingState(
+            z=move(p, state.z, found.v, at_bar.grad_y),
+            z_bar=found.v,
+            offset=found.v - z_under,
+            solver=memory,
+            failures=failures,
+            candidate=Candidate(
+                found.v[0],
+                found.v[1],
+                _bound(problem, p, constants, at_under, at_bar),
+                exhausted=failures >= _MOST_FAILURES,
+                gradient_size=largest_entry(*(mu * part for mu, part in zip(p.mu, at_bar.grad_y, strict=True))),
+                measured_before=True,
+            ),
+            point_of_f=check_constants(problem.f, at_under, state.point_of_f, constants[0]),
+            point_of_g=check_constants(problem.g, at_bar.original, state.point_of_g, constants[1]),
+        )
+
+    def patience(self, problem: Problem) -> int:
+        p = sliding_parameters(*_find_constants(problem))
+        return theory_patience(p.alpha, p.smoothness + p.constants.L_y)
+
+
+def move(p: SlidingParameters, z: Parts, z_bar: Parts, gradient: Parts) -> Parts:
+    """z⁺ = (1-α)z + αz̄⁺ - (1-α)(λ/α)v."""
+    return (1.0 - p.alpha) * z + p.alpha * z_bar - ((1.0 - p.alpha) * p.lam / p.alpha) * gradient
+
+
+def _bound(
+    problem: SplitProblem,
+    p: SlidingParameters,
+    constants: tuple[Constants, Constants],
+    at_under: Evaluation,
+    at_bar: LinearizedEvaluation,
+) -> Bound:
+    """The bound at z̄⁺, from ∇f at z_under and ∇g at z̄⁺.
+
+    f̃(z̄⁺) is at most L/2 |z̄⁺ - z_under|² above its linearisation, which is a lower bound everywhere. So F is at least
+    F(z̄⁺) + <v, z - z̄⁺> - L/2 |z̄⁺ - z_under|² + |z - z̄⁺|²/2 at every z. Its minimum over z is the bound by strong
+    convexity with v as the gradient, and L/2 |z̄⁺ - z_under|² more.
+    """
+    of_f, of_g = p.find_noise(at_under, constants[0]), p.find_noise(at_bar.original, constants[1])
+    noise = of_f[0] + of_g[0], of_f[1] + of_g[1]
+    eps = max(at_under.rounding.eps, at_bar.rounding.eps)
+    by_gradient = require_constants(Sliding.name, problem).bound(p.split_norm(at_bar.grad_y), noise, eps)
+    moved = at_bar.y - p.join(at_under.x, at_under.y)
+    return by_gradient.lower(-0.5 * p.smoothness * square(norm(moved)))
+
+
+def _require_split(problem: Problem) -> SplitProblem:
+    if not isinstance(problem, SplitProblem):
+        raise UnsupportedError(
+            f"method 'sliding' needs f + g, whose gradients it asks for separately, and not a "
+            f"{type(problem).__name__}: give minmin.problems.Split(f, g), with f the expensive one"
+        )
+    return problem
+
+
+def _find_constants(problem: Problem) -> tuple[Constants, Constants]:
+    both = _require_split(problem).constants_of_both
+    assert both is not None
+    return both
+
+
+def explain_sliding(problem: Problem) -> str:
+    """Why sliding should take fewer calls of ∇f than other methods, in words; empty if it should not, or cannot run."""
+    if not isinstance(problem, SplitProblem) or problem.constants is None:
+        return ""
+    c = problem.constants
+    if not (c.mu_x > 0.0 and c.mu_y > 0.0 and math.isfinite(c.L_x) and math.isfinite(c.L_y)):
+        return ""
+    p = sliding_parameters(*_find_constants(problem))
+    ratio = p.constants.L_y / p.smoothness
+    return f"L_g is {ratio:.0f} times L_f" if ratio >= _CLEAR_RATIO else ""

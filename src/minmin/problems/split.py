@@ -1,0 +1,244 @@
+"""Split: a sum of two problems over the same variables, one of them expensive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Self
+
+from minmin.core.arrays import Array, describe_kind, same_kind
+from minmin.core.constants import Constants
+from minmin.core.counting import Tally
+from minmin.core.evaluation import Evaluation, EvaluationOfSum
+from minmin.core.problem import Problem, Slice, require_two_blocks
+from minmin.core.rounding import RoundingScale
+from minmin.core.split import SplitProblem
+from minmin.core.structure import require_same_structure
+from minmin.core.vectors import Vector
+from minmin.errors import InputError
+
+_COUNTED_BY_SPLIT: dict[str, tuple[str, ...]] = {"grad_x": (), "grad_y": (), "value": ()}
+
+
+class Split(SplitProblem):
+    """f(x, y) + g(x, y): two problems over the same variables, f more expensive than g.
+
+    Every method runs on it; ``sliding`` asks for ∇f less often than for ∇g. ``r.calls["grad_f"]`` and
+    ``r.calls["grad_g"]`` say at how many points a gradient of f, and of g, was computed, in one block or in both.
+    ``grad_x`` and ``grad_y`` count the gradients of f alone, so ``max_grad_x`` limits the expensive calls. Values of f
+    and g at one point count as one.
+
+    Parameters
+    ----------
+    f, g : Problem
+        With the same d_x and d_y, and without terms; put :class:`minmin.problems.Composite` around the Split instead.
+
+    Examples
+    --------
+    >>> import minmin
+    >>> f = minmin.problems.Quadratic.random(d_x=8, d_y=4, L_x=5.0, L_y=5.0)
+    >>> g = minmin.problems.Quadratic.random(d_x=8, d_y=4, L_x=500.0, L_y=500.0, seed=1)
+    >>> r = minmin.minimize(minmin.problems.Split(f, g), method="sliding")
+    >>> r.calls["grad_f"] < r.calls["grad_g"]
+    True
+    """
+
+    def __init__(self, f: Problem, g: Problem):
+        _check(f, "f")
+        _check(g, "g")
+        _check_fit(f, g)
+        self.f, self.g = f, g
+        self.d_x, self.d_y = f.d_x, f.d_y
+        self.has_value = f.has_value and g.has_value
+        structured = g if f.structure_x is None else f
+        self.structure_x, self.structure_y = structured.structure_x, structured.structure_y
+        self._combined = _CombinedConstants(f, g)
+
+    @property
+    def constants(self) -> Constants | None:
+        """The sums of both constants."""
+        both = self.constants_of_both
+        return None if both is None else _add_constants(*both)
+
+    @property
+    def constants_of_both(self) -> tuple[Constants, Constants] | None:
+        both = self._combined.constants
+        self._count_constants()
+        return both
+
+    def passes_for_constants(self) -> tuple[int, int]:
+        (f_x, f_y), (g_x, g_y) = self.f.passes_for_constants(), self.g.passes_for_constants()
+        return f_x + g_x, f_y + g_y
+
+    @property
+    def prototype(self) -> Array:
+        return self.f.prototype
+
+    def counted(self, tally: Tally) -> Self:
+        twin = super().counted(tally)
+        silent = tally.rename_kinds(_COUNTED_BY_SPLIT)
+        twin.f, twin.g = self.f.counted(silent), self.g.counted(silent)
+        return twin
+
+    def to_like(self, prototype: Array) -> Self:
+        """The constants stay those of the original data."""
+        twin = copy(self)
+        twin.f, twin.g = self.f.to_like(prototype), self.g.to_like(prototype)
+        return twin
+
+    def identity(self) -> Iterable[Any]:
+        return ["f", *self.f.identity(), "g", *self.g.identity()]
+
+    def fix(self, x: Vector) -> Slice:
+        return _SplitSlice(x, self.f.fix(x), self.g.fix(x), self.tally)
+
+    def evaluate_f(self, x: Vector, y: Vector) -> Evaluation:
+        return _EvaluationOfF(self.f.fix(x).at(y), self.tally)
+
+    def evaluate_g(self, x: Vector, y: Vector) -> Evaluation:
+        return _EvaluationOfG(self.g.fix(x).at(y), self.tally)
+
+
+class _CombinedConstants:
+    """The constants of f and of g, computed when first needed; copies of the Split share them."""
+
+    def __init__(self, f: Problem, g: Problem):
+        self._f, self._g = f, g
+
+    @cached_property
+    def constants(self) -> tuple[Constants, Constants] | None:
+        of_f, of_g = self._f.constants, self._g.constants
+        if of_f is None or of_g is None:
+            return None
+        return replace(of_f, blocks=("x of f", "y of f")), replace(of_g, blocks=("x of g", "y of g"))
+
+
+def _add_constants(of_f: Constants, of_g: Constants) -> Constants:
+    return Constants(
+        L_x=of_f.L_x + of_g.L_x,
+        L_y=of_f.L_y + of_g.L_y,
+        mu_x=of_f.mu_x + of_g.mu_x,
+        mu_y=of_f.mu_y + of_g.mu_y,
+        source=max(of_f.source, of_g.source, key=["proved", "given", "estimated", "adapted"].index),
+    )
+
+
+def _check(problem: Any, name: str) -> None:
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"{name} must be a minmin problem, got {type(problem).__name__}; "
+            "wrap your own functions in minmin.problems.Function"
+        )
+    if problem.y_is_remote or problem.part_sizes:
+        raise InputError(
+            f"{name} is a Sum or a federation, whose y has several parts; a Split needs one y, which f and g share"
+        )
+    require_two_blocks(problem, "Split")
+    if problem.has_terms:
+        raise InputError(f"{name} has a term; add it to the whole: Composite(Split(f, g), term_x=..., term_y=...)")
+    if isinstance(problem, SplitProblem):
+        raise InputError(f"{name} is a Split itself; a Split is a sum of two problems")
+
+
+def _check_fit(f: Problem, g: Problem) -> None:
+    if (f.d_x, f.d_y) != (g.d_x, g.d_y):
+        raise InputError(
+            f"f has d_x = {f.d_x} and d_y = {f.d_y}, and g has d_x = {g.d_x} and d_y = {g.d_y}; "
+            "f and g must have the same variables"
+        )
+    if not same_kind(f.prototype, g.prototype):
+        raise InputError(
+            f"the data of f are {describe_kind(f.prototype)} and those of g are {describe_kind(g.prototype)}; "
+            "give both in one library, dtype and device"
+        )
+    require_same_structure(f.structure_x, g.structure_x, "g")
+    require_same_structure(f.structure_y, g.structure_y, "g", block="y")
+
+
+class _SplitSlice(Slice):
+    __slots__ = ("_of_f", "_of_g", "_tally")
+
+    def __init__(self, x: Vector, of_f: Slice, of_g: Slice, tally: Tally):
+        super().__init__(x)
+        self._of_f, self._of_g, self._tally = of_f, of_g, tally
+
+    def at(self, y: Vector) -> Evaluation:
+        return _SplitEvaluation(
+            _EvaluationOfF(self._of_f.at(y), self._tally), _EvaluationOfG(self._of_g.at(y), self._tally)
+        )
+
+
+class _SplitEvaluation(EvaluationOfSum):
+    """The sum of two evaluations, which do the counting."""
+
+    __slots__ = ("_of_g",)
+
+    def __init__(self, of_f: Evaluation, of_g: Evaluation):
+        super().__init__(of_f, None, None)
+        self._of_g = of_g
+
+    def known_gradients(self) -> dict[str, Vector]:
+        return {"grad_x": self.grad_x, "grad_y": self.grad_y}
+
+    @property
+    def rounding(self) -> RoundingScale:
+        """That of f, with the precision of the worse one and the fixed terms of both."""
+        of_f, of_g = self.original.rounding, self._of_g.rounding
+        return of_f._replace(eps=max(of_f.eps, of_g.eps), fixed_terms=of_f.fixed_terms + of_g.fixed_terms)
+
+    def _compute_value(self) -> float:
+        return self.original.value + self._of_g.value
+
+    def _compute_grad_x(self) -> Vector:
+        return self.original.grad_x + self._of_g.grad_x
+
+    def _compute_grad_y(self) -> Vector:
+        return self.original.grad_y + self._of_g.grad_y
+
+
+class _EvaluationOfF(EvaluationOfSum):
+    """f alone, which counts as the whole does, and its points as "grad_f"."""
+
+    __slots__ = ()
+
+    def __init__(self, original: Evaluation, tally: Tally):
+        super().__init__(original, None, None)
+        self._tally = tally
+
+    def _compute_value(self) -> float:
+        return self.original.value
+
+    def _compute_grad_x(self) -> Vector:
+        if self._grad_y is None:
+            self._tally.note("grad_f", 1)  # no budget ends the run here: grad_x is counted already
+        return self.original.grad_x
+
+    def _compute_grad_y(self) -> Vector:
+        if self._grad_x is None:
+            self._tally.note("grad_f", 1)
+        return self.original.grad_y
+
+
+class _EvaluationOfG(EvaluationOfSum):
+    """g alone, which counts its points as "grad_g" and nothing else."""
+
+    __slots__ = ("_points",)
+
+    def __init__(self, original: Evaluation, tally: Tally):
+        super().__init__(original, None, None)
+        self._points = tally
+
+    def _compute_value(self) -> float:
+        return self.original.value
+
+    def _compute_grad_x(self) -> Vector:
+        if self._grad_y is None:
+            self._points.add("grad_g")
+        return self.original.grad_x
+
+    def _compute_grad_y(self) -> Vector:
+        if self._grad_x is None:
+            self._points.add("grad_g")
+        return self.original.grad_y
