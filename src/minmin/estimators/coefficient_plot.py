@@ -46,7 +46,7 @@ def plot_summary(summary: Summary) -> Any:
                 label=block,
             )
         axis.axvline(0.0, color="#888888", linewidth=1)
-        axis.set(xlabel="coefficient", ylim=(rows - 0.5, -0.5), title=panel)
+        axis.set(xlabel=f"coefficient, interval of {100.0 * summary.level:g} %", ylim=(rows - 0.5, -0.5), title=panel)
         axis.set_yticks(heights, summary["name"][here])
         axis.grid(alpha=0.3, axis="x")
     if len(blocks) > 1:
