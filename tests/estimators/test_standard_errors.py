@@ -147,6 +147,17 @@ def test_classical_standard_errors_of_least_squares():
     assert found.intercept == pytest.approx(sigma * np.sqrt(0.1 + t.mean() ** 2 / squares))
 
 
+@pytest.mark.usefixtures("way")
+def test_a_tiny_penalty_on_several_classes_costs_no_digits():
+    """The penalty alone determines the sum over the classes, which no standard error depends on."""
+    sample = draw("softmax")
+    without, with_tiny = (
+        fit("softmax", alpha, sample).standard_errors(*sample, columns=slice(None)).coef
+        for alpha in ((0.0, 0.0), (1e-13, 1e-13))
+    )
+    np.testing.assert_allclose(with_tiny, without, rtol=1e-5)
+
+
 def test_an_offset_is_part_of_the_margins():
     sample = draw("poisson")
     offset = sample.weights - 1.0
