@@ -111,7 +111,9 @@ def test_blocks_of_pytorch_come_back_as_blocks_of_pytorch():
 
 def test_check_and_budgets_work_on_several_blocks():
     case = make_case([1e2, 1e3, 1e4])
-    assert minmin.check(case.function()).ok
+    report = minmin.check(case.function())
+    assert report.ok
+    assert "L of blocks 1 and 2" in str(report)
     r = minmin.minimize(case.function(), method="bam", tol=1e-12, max_grad_y=50)
     assert r.status == "budget"
     assert r.calls["grad_2"] == r.calls["grad_y"] == 50
