@@ -96,6 +96,9 @@ def test_more_parameters_than_samples():
     model = BlockRidge(alpha=1e-12, tol=1e-3).fit(X, y, np.full(10, 0.1))
     with pytest.raises(InputError, match=r"10 parameters for 1 samples.*sample_weight as counts"):
         model.standard_errors(X, y, np.full(10, 0.1))
+    square = BlockRidge(alpha=0.0).fit(X[:, :9], y)
+    with pytest.raises(InputError, match="10 parameters for 10 samples"):
+        square.standard_errors(X[:, :9], y)
 
 
 def test_a_rough_fit_is_a_warning():

@@ -43,12 +43,13 @@ class Inference(BlockModel):
         """The standard errors of the coefficients: how much they would vary from sample to sample.
 
         They are the roots of the diagonal of H⁻¹JH⁻¹/N for N samples. H is the Hessian of the penalised mean loss. J is
-        φ times the Hessian of the mean loss without penalties. φ is 1 for the logistic and the Poisson loss. For others
-        it is estimated: mean ℓ'² over mean ℓ'', times N/(N - p), which is the variance of the residuals for squares.
-        Without penalties these are the classical standard errors. A penalty pulls coefficients towards zero. That bias
-        is not in the standard errors, nor is the choice of penalties by cross-validation.
+        φ times the Hessian of the mean loss without penalties. φ is 1 for logistic and Poisson regression. For others
+        it is estimated, with N - p in the denominator, where p is the effective number of parameters; for squares it is
+        the variance of the residuals. Without penalties these are the classical standard errors. A penalty pulls
+        coefficients towards zero. That bias is not in the standard errors, nor is the choice of penalties by
+        cross-validation.
 
-        Up to 1000 coefficients H is factorised. With more, every coefficient takes one run of conjugate gradients.
+        Up to 4000 coefficients H is factorised. With more, choose columns: each takes one run of conjugate gradients.
 
         Parameters
         ----------

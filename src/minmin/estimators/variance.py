@@ -14,6 +14,8 @@ from minmin.estimators.inverse_hessian import InverseHessian
 from minmin.problems.linear.evaluation import LinearEvaluation
 
 _Array = np.ndarray[Any, Any]
+_LEAST_FREEDOM = 1e-6
+"""At least this share of the samples must be left beside the parameters; what is left by rounding is less."""
 _Form = Callable[[_Array], float]
 
 
@@ -59,7 +61,7 @@ def compute_variances(
         return Variances(_apply(form, inverse, numbers), 1.0, np.inf)
     parameters = inverse.count_parameters()
     freedom = n_samples - parameters / outputs
-    if not freedom > 0.0:
+    if not freedom > _LEAST_FREEDOM * n_samples:
         raise InputError(
             f"the model has {parameters / outputs:.4g} parameters for {n_samples:.4g} samples, so nothing is left to "
             "estimate the variance from; penalise more, or give sample_weight as counts of samples"
