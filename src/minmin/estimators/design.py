@@ -8,15 +8,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
+from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError, near_names
 from minmin.estimators.blocks import ColumnBlocks, Columns
+from minmin.estimators.cheap_matrix import (
+    MULTIPLICATIONS_PER_PAIR,
+    build_cheap_matrix,
+    make_zero_column,
+    take_columns,
+)
+from minmin.estimators.counts import count_by_column, count_pairs, count_stored, is_sparse
 from minmin.estimators.penalties import Alphas
 from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.designs import Design as LinearDesign
+from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.mixed import select_rows
-from minmin.problems.linear.pairs import RowPairs
 
 _Vector = np.ndarray[Any, Any]
 
@@ -25,10 +32,6 @@ _MOST_COST_RATIO, _MOST_COST_RATIO_SPARSE = 128, 48
 takes 0.06 to 0.1 ns there; a product with the data takes 0.25 ns per number of a dense matrix and 0.8 ns per number of
 a sparse one, and Newton's method takes some ten products per YᵀY if the block is in X. 50,000 × 50 dense numbers take
 95 ms in Y and 255 ms in X (ratio 50), 67,856 × 27 categories take 81 and 38 ms (ratio 121)."""
-_MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_IF_MANY = 30, 100
-"""If Y is sparse, YᵀY is computed from pairs of numbers in the same row. If they are few, it takes 11 ns per pair to
-find them and 0.8 ns to use them: in eight Newton steps that is as much as this many multiplications per pair and YᵀY.
-If they are many, they are found anew for every YᵀY."""
 _FULL = 0.9
 """A column of a sparse matrix is full if at least this share of its entries is stored, as for numeric columns beside
 categories. Fits with columns in Y that were at least half full took 0.7 to 1.5 times as long, so only clear cases go
@@ -106,11 +109,11 @@ def split_design(
     fit_intercept: bool,
     outputs: int = 1,
 ) -> Design:
-    """Split a CSR or dense matrix.
+    """Split a matrix.
 
     Parameters
     ----------
-    matrix : CSR or array, float32 or float64
+    matrix : CSR, array or PartitionedMatrix, float32 or float64
     blocks : dict
         Column numbers by the name of the block.
     unpenalised : collection of names
@@ -128,8 +131,10 @@ def split_design(
         for name in check_names(cheap, blocks):
             in_y[blocks[name]] = True
     x_columns, y_columns = np.flatnonzero(~in_y), np.flatnonzero(in_y)
-    X = _take(matrix, x_columns) if len(x_columns) else make_zero_column(matrix)
-    Y = _build_cheap_matrix(matrix, y_columns, fit_intercept)
+    X = take_columns(matrix, x_columns) if len(x_columns) else make_zero_column(matrix)
+    Y = build_cheap_matrix(matrix, y_columns, fit_intercept)
+    if isinstance(matrix, PartitionedMatrix):
+        X = wrap_checked(X)
     return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
@@ -150,8 +155,8 @@ def _choose_columns(
     and factorised, a bound on their part of the gap can be proved.
     """
     rows, features = matrix.shape
-    sparse = scipy.sparse.issparse(matrix)
-    stored = (matrix.nnz if sparse else rows * features) + intercept * rows
+    sparse = is_sparse(matrix)
+    stored = count_stored(matrix) + intercept * rows
     most_cost_ratio = _MOST_COST_RATIO_SPARSE if sparse else _MOST_COST_RATIO
     chosen = np.zeros(features, dtype=bool)
 
@@ -162,7 +167,7 @@ def _choose_columns(
         if outputs * width > DENSE_UP_TO:
             return
         most = most_cost_ratio * stored / outputs
-        if rows * width**2 <= most or (sparse and _MULTIPLICATIONS_PER_PAIR * _count_pairs(matrix, wanted) <= most):
+        if rows * width**2 <= most or (sparse and MULTIPLICATIONS_PER_PAIR * count_pairs(matrix, wanted) <= most):
             chosen[columns] = True
 
     by_size = sorted(blocks, key=lambda name: len(blocks[name]))
@@ -173,55 +178,8 @@ def _choose_columns(
         if not chosen[blocks[name][0]]:
             take(blocks[name], most_cost_ratio)
     if sparse and not chosen.any():
-        take(np.flatnonzero(np.bincount(matrix.indices, minlength=features) >= _FULL * rows), most_cost_ratio)
+        take(np.flatnonzero(count_by_column(matrix) >= _FULL * rows), most_cost_ratio)
     return chosen
-
-
-def _count_pairs(csr: Any, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> float:
-    """How many pairs of numbers in the same row the wanted columns have, a number with itself included."""
-    before = np.concatenate([[0], np.cumsum(wanted[csr.indices])])
-    counts = np.diff(before[csr.indptr]).astype(np.float64)
-    return 0.5 * float(counts @ (counts + 1.0))
-
-
-def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
-    rows, width = matrix.shape[0], len(columns) + int(fit_intercept)
-    if width == 0:
-        return make_zero_column(matrix)
-    part = _take(matrix, columns)
-    if scipy.sparse.issparse(part):
-        csr = _append_ones(part) if fit_intercept else part
-        fewest_pairs = 0.5 * csr.nnz * (csr.nnz / rows + 1.0)  # with as many numbers in every row
-        if _MULTIPLICATIONS_PER_PAIR * fewest_pairs < rows * width**2:
-            per_pair = _MULTIPLICATIONS_PER_PAIR if RowPairs.are_few(csr) else _MULTIPLICATIONS_IF_MANY
-            if per_pair * _count_pairs(csr, np.ones(width, dtype=bool)) < rows * width**2:
-                return csr
-        part = part.toarray()
-    if not fit_intercept:
-        return part
-    whole = np.ones((rows, width), dtype=matrix.dtype)
-    whole[:, :-1] = part
-    return whole
-
-
-def make_zero_column(matrix: Any) -> Any:
-    """A column of zeros, sparse, so that no time is spent on it."""
-    return scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
-
-
-def _append_ones(csr: Any) -> Any:
-    rows = csr.shape[0]
-    of_ones = np.ones(rows, dtype=csr.dtype), np.zeros(rows, dtype=np.int32), np.arange(rows + 1, dtype=np.int32)
-    return scipy.sparse.hstack([csr, scipy.sparse.csr_array(of_ones, shape=(rows, 1))], format="csr")
-
-
-def _take(matrix: Any, columns: Columns) -> Any:
-    """Some columns. All columns, and adjacent columns of a dense array, are taken without a copy."""
-    if len(columns) == matrix.shape[1]:
-        return matrix
-    if len(columns) and columns[-1] - columns[0] + 1 == len(columns):
-        return matrix[:, columns[0] : columns[-1] + 1]
-    return matrix[:, columns]
 
 
 def _select_rows(matrix: Any, chosen: Any) -> Any:

@@ -21,6 +21,7 @@ from minmin.errors import InputError, NoMinimumError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.null_model import NullModel, fit_null_model
+from minmin.estimators.partitions import multiply
 from minmin.estimators.penalties import Alphas, resolve_alphas
 from minmin.estimators.table import Table, spread_blocks
 from minmin.estimators.table_split import split_table
@@ -254,7 +255,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         """The linear predictor; one column per row of ``coef_`` if that has two axes."""
         check_is_fitted(self)
         matrix = check_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        margins: Vector = matrix @ self.coef_.T + self.intercept_
+        margins: Vector = multiply(matrix, self.coef_.T) + self.intercept_
         if offset is None:
             return margins
         column = check_offset(offset, matrix.shape[0])
@@ -279,7 +280,8 @@ class SingleFit(BlockModel):
 
         Parameters
         ----------
-        X : array, scipy.sparse or frame of shape (n_samples, n_features)
+        X : array, scipy.sparse, frame or partitions of shape (n_samples, n_features)
+            Partitions are rows on disk: the X of :func:`minmin.datasets.open_partitions`.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             At least 0; only their ratios matter.

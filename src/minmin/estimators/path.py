@@ -23,6 +23,7 @@ from minmin.estimators.design import Design
 from minmin.estimators.grid import path_order, resolve_grid
 from minmin.estimators.model import BlockModel, Sample
 from minmin.estimators.null_model import fit_null_model
+from minmin.estimators.partitions import refuse_partitions
 from minmin.estimators.penalties import Alphas
 from minmin.result import Result
 
@@ -67,6 +68,7 @@ class PathFit(BlockModel):
         -------
         self
         """
+        refuse_partitions(X, type(self).__name__)
         if offset is not None and self.scoring is not None:
             raise InputError("scoring cannot use an offset; leave scoring out: the score is then minus the mean loss")
         matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)

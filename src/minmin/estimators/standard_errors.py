@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from minmin.core.vectors import dot
 from minmin.errors import InputError, UnsupportedError, show
@@ -17,6 +17,7 @@ from minmin.estimators.blocks import Columns, resolve_blocks
 from minmin.estimators.design import Design, split_design
 from minmin.estimators.inverse_hessian import FactorisedInverse, InverseHessian, IterativeInverse
 from minmin.estimators.model import BlockModel, Rows, Sample, Vector
+from minmin.estimators.partitions import check_columns
 from minmin.estimators.variance import Variances, compute_variances
 from minmin.problems.linear.evaluation import LinearEvaluation
 
@@ -69,7 +70,7 @@ def estimate_errors(
 ) -> Estimates:
     """Standard errors at the coefficients of a fitted model; see :meth:`Inference.standard_errors`."""
     check_is_fitted(model)
-    validate_data(model, X, reset=False, skip_check_array=True)
+    check_columns(model, X)
     twin = copy(model)  # checking data sets attributes
     matrix, rows, _ = twin._check_data(X, y, sample_weight, offset)
     _require_same_targets(model, twin, rows)

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse
 
 from minmin.estimators.blocks import ColumnBlocks
-from minmin.estimators.design import Design, check_names, make_zero_column
+from minmin.estimators.cheap_matrix import make_zero_column
+from minmin.estimators.design import Design, check_names
 from minmin.estimators.table import Mask, Table
 from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.categories import CategoricalDesign

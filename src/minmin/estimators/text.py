@@ -10,6 +10,7 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from minmin.core.arrays import all_finite
+from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError, show
 from minmin.estimators.categories import (
     Category,
@@ -21,6 +22,7 @@ from minmin.estimators.categories import (
     require_seen,
 )
 from minmin.estimators.frames import NOTHING, NUMBERS, OTHER, TEXT, Codes, Frame, Vector, wrap_frame
+from minmin.estimators.partitions import check_partitions
 from minmin.estimators.table import Table
 from minmin.problems.linear.designs import tidy_csr
 
@@ -58,8 +60,12 @@ class TextColumns:
 def check_data(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, **options: Any) -> Any:
     """Check data as scikit-learn's ``validate_data`` does; a frame with text columns becomes a Table.
 
+    Partitions stay as they are: their numbers were checked when they were opened.
+
     With ``reset``, sets ``categories_``; without, these are the categories that are known.
     """
+    if isinstance(X, PartitionedMatrix):
+        return check_partitions(estimator, X, y, reset, options)
     frame = wrap_frame(X)
     if not reset:
         return _check_again(estimator, X, frame, options)

@@ -13,6 +13,7 @@ from array_api_compat import array_namespace, device, is_numpy_array
 from scipy.linalg import get_blas_funcs
 
 from minmin.core.arrays import Array, as_real, describe_kind, dtype_name, require_finite, to_like, to_numpy
+from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
 from minmin.problems.linear.pairs import RowPairs
 from minmin.problems.linear.row_pieces import RowPieces
@@ -257,7 +258,7 @@ class SparseDesign(Design):
 
     def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
         some = self.matrix[rows]
-        if columns is None or len(columns) == self.shape[1]:
+        if columns is None or np.array_equal(columns, np.arange(self.shape[1])):
             return some.toarray()
         place = np.full(self.shape[1], -1)
         place[columns] = np.arange(len(columns))
@@ -318,9 +319,9 @@ def make_designs(X: Any, Y: Any) -> tuple[Design, Design]:
 
 
 def make_design(matrix: Any, name: str) -> Design:
-    """A user's matrix as a checked design; a Design is returned unchanged."""
-    if isinstance(matrix, Design):
-        return matrix
+    """A user's matrix as a checked design; a Design is returned unchanged, and partitions were checked when opened."""
+    if isinstance(matrix, Design | PartitionedMatrix):
+        return wrap_checked(matrix)
     checked = _check_sparse(matrix, name) if scipy.sparse.issparse(matrix) else _check_dense(matrix, name)
     design = wrap_checked(checked)
     if 0 in design.shape:
@@ -335,6 +336,10 @@ def wrap_checked(matrix: Any) -> Design:
     """
     if isinstance(matrix, Design):
         return matrix
+    if isinstance(matrix, PartitionedMatrix):
+        from minmin.problems.linear.partitioned import PartitionedDesign  # which is built on this module
+
+        return PartitionedDesign(matrix)
     return SparseDesign(matrix) if scipy.sparse.issparse(matrix) else DenseDesign(matrix)
 
 

@@ -9,7 +9,7 @@ import scipy.sparse
 
 from minmin.problems.spectrum import Matrix
 
-_MOST_PAIRS = 4
+MOST_PAIRS = 4
 """There may be this many products for every entry of the matrix, since each takes as much memory. Up to there it takes
 less time to compute them than one Aᵀ diag(w) A without them, and with them that is 6 to 20 times as fast."""
 
@@ -41,7 +41,7 @@ class RowPairs:
     @staticmethod
     def are_few(matrix: Any) -> bool:
         """Whether there are so few pairs that it is worth keeping them."""
-        return bool(_count_later(matrix).sum() <= _MOST_PAIRS * matrix.nnz)
+        return bool(_count_later(matrix).sum() <= MOST_PAIRS * matrix.nnz)
 
     def gram(self, weights: Matrix) -> Matrix:
         """Aᵀ diag(weights) A as a dense matrix."""

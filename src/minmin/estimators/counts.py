@@ -1,0 +1,50 @@
+"""Counts the numbers that a matrix stores, from which follows which columns are cheap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from minmin.datasets.partitioned_matrix import PartitionedMatrix
+
+_Vector = np.ndarray[Any, Any]
+_Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def is_sparse(matrix: Any) -> bool:
+    return matrix.is_sparse if isinstance(matrix, PartitionedMatrix) else bool(scipy.sparse.issparse(matrix))
+
+
+def count_stored(matrix: Any) -> int:
+    """How many numbers are stored."""
+    if isinstance(matrix, PartitionedMatrix):
+        return matrix.stored
+    return int(matrix.nnz) if scipy.sparse.issparse(matrix) else matrix.shape[0] * matrix.shape[1]
+
+
+def count_by_column(matrix: Any) -> _Vector:
+    """How many numbers of every column of a sparse matrix are stored."""
+    if isinstance(matrix, PartitionedMatrix):
+        return matrix.column_counts
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
+
+
+def count_pairs(matrix: Any, wanted: _Mask, intercept: int = 0) -> float:
+    """How many pairs of numbers in the same row the wanted columns have, a number with itself included.
+
+    With ``intercept`` = 1 every row has one more number.
+    """
+    pieces = [matrix]
+    if isinstance(matrix, PartitionedMatrix):
+        pieces = [csr for _, csr in matrix.cut()]
+        if matrix.columns is not None:
+            chosen, wanted = matrix.columns[wanted], np.zeros(matrix.width, dtype=bool)
+            wanted[chosen] = True
+    pairs = 0.0
+    for csr in pieces:
+        before = np.concatenate([[0], np.cumsum(wanted[csr.indices])])
+        counts = np.diff(before[csr.indptr]).astype(np.float64) + intercept
+        pairs += 0.5 * float(counts @ (counts + 1.0))
+    return pairs
