@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse
 
 from minmin import InputError
-from minmin.datasets import open_partitions, write_partitions
+from minmin.datasets import open_partitions, partitioned_matrix, write_partitions
 from minmin.estimators import (
     BlockGammaRegressor,
     BlockHuberRegressor,
@@ -18,6 +20,7 @@ from minmin.estimators import (
     BlockTweedieRegressor,
     cheap_matrix,
 )
+from minmin.problems.linear import partitioned
 
 ROWS, COLUMNS = 300, 20
 NAMES = [f"word_{number}" for number in range(COLUMNS - 3)] + ["age", "price", "size"]
@@ -136,3 +139,24 @@ def test_standard_errors_are_those_of_memory(tmp_path, columns):
     wanted = expected.standard_errors(X, y, weight, columns=by_number, robust=True)
     np.testing.assert_allclose(errors.coef, wanted.coef, rtol=1e-8)
     assert errors.intercept == pytest.approx(wanted.intercept, rel=1e-8)
+
+
+@pytest.mark.parametrize("options", [{"alpha": 1e-3}, {"blocks": [slice(100)], "alpha": (1e-1, 1e-3)}])
+@pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
+def test_a_fit_and_its_predictions_copy_no_more_than_a_part_of_the_data(tmp_path, monkeypatch, sparse, options):
+    monkeypatch.setattr(partitioned, "_NUMBERS_PER_PIECE", 20_000)
+    monkeypatch.setattr(partitioned_matrix, "_NUMBERS_AT_A_TIME", 20_000)
+    rng, width = np.random.default_rng(0), 800 if sparse else 200
+    X = scipy.sparse.random_array((4000, width), density=0.25, rng=rng, format="csr")
+    y = X.sum(axis=1) > 0.125 * width
+    write_partitions(
+        tmp_path / "rows", [(some if sparse else some.toarray(), y[:2000]) for some in (X[:2000], X[2000:])]
+    )
+    parts = open_partitions(tmp_path / "rows")
+    size = parts.X.nbytes
+    del X
+    tracemalloc.start()
+    BlockLogisticRegression(**options).fit(parts.X, parts.y).predict(parts.X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 0.3 * size

@@ -10,6 +10,7 @@ from minmin.cli.check import check
 from minmin.cli.federated import federated
 from minmin.cli.fit import fit
 from minmin.cli.methods import methods
+from minmin.cli.partition import partition
 from minmin.cli.predict import predict
 from minmin.cli.reproduce import reproduce
 from minmin.cli.solve import solve
@@ -28,6 +29,9 @@ def app() -> None:
     Fit a linear model with a penalty per block of columns, and predict with it:
       minmin fit clicks.csv --target clicked --block 'words=word_*:1e-3' --alpha 1e-6 --save model.skops
       minmin predict model.skops tomorrow.csv --proba
+    The same for more rows than memory holds, which stay on disk:
+      minmin partition january.csv february.csv --target clicked --out clicks
+      minmin fit clicks --block 'words=word_*:1e-3' --alpha 1e-6 --save model.skops
     Fit a linear model with two blocks x and y, by any method:
       minmin solve data.svm --y-columns 101- --alpha-x 1e-3 --alpha-y 1e-5
     Check a file and the model that it gives, without fitting it:
@@ -56,7 +60,7 @@ def completion(shell: str) -> None:
     click.echo(kind(app, {}, "minmin", "_MINMIN_COMPLETE").source())
 
 
-for command in (reproduce, solve, fit, predict, check, federated, methods):
+for command in (reproduce, solve, fit, predict, partition, check, federated, methods):
     app.add_command(command)
 
 

@@ -37,6 +37,15 @@ def parse_blocks(context: click.Context, option: click.Parameter, texts: Sequenc
     return specs
 
 
+def drop_ignored(table: Table, ignored: str | None) -> None:
+    """Remove columns from a table with names."""
+    if ignored is not None:
+        dropped = find_columns(table, ignored, _IGNORED)
+        table.names = [name for column, name in enumerate(table.names) if column not in dropped]
+    if not table.names:
+        raise InputError(f"no column of {table.file} is left; give fewer columns to {_IGNORED}")
+
+
 def choose_blocks(table: Table, specs: Mapping[str, BlockSpec], ignored: str | None) -> dict[Any, Any]:
     """The columns of each block, in the given order. Columns in no block form a last one, unless they are ignored."""
     from minmin.estimators.blocks import ALL, resolve_blocks  # scikit-learn takes a second to load
@@ -44,7 +53,9 @@ def choose_blocks(table: Table, specs: Mapping[str, BlockSpec], ignored: str | N
     selectors = {name: sorted(find_columns(table, spec.columns, f"--block {name}")) for name, spec in specs.items()}
     if ignored is not None:
         if table.numbered:
-            raise InputError(f"--ignore {ignored}: {table.file} is read as LIBSVM; --ignore is for CSV and Parquet")
+            raise InputError(
+                f"--ignore {ignored}: {table.file} has no names of columns; --ignore is for CSV and Parquet"
+            )
         selectors[_IGNORED] = sorted(find_columns(table, ignored, "--ignore"))
     blocks = resolve_blocks(selectors or None, None, len(table.names), table.names)
     blocks.pop(_IGNORED, None)

@@ -39,8 +39,7 @@ def split_columns(table: Table, x: str | None, y: str | None) -> tuple[list[int]
 
 
 def _find_densest(table: Table) -> set[int]:
-    count = len(table.names)
-    entries = np.bincount(table.matrix(range(count)).indices, minlength=count)
+    entries = table.count_entries()
     order = np.argsort(-entries, kind="stable")
     kept = np.cumsum(entries[order]) <= _SHARE_OF_Y * entries.sum()
     return {int(i) for i in order[: max(1, int(kept.argmin()) if not kept.all() else 1)]}

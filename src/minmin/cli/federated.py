@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from minmin import federated as federation
+from minmin.cli.client_rows import SPLITS, split_rows
 from minmin.cli.model import Model, model_options
 from minmin.cli.output import EXIT_CODES, Output, output_options, summarise, tol_option
-from minmin.cli.partition import SPLITS, partition
 from minmin.federated.engines import ENGINES
 
 _SPLITS = {"sorted": "sorted by a random combination of y's columns", "label": "sorted by label", "random": "at random"}
@@ -80,7 +80,7 @@ def simulate(
     The loss of each client on a fifth of its rows, which are kept out of the fit:
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --held-out 0.2
     """
-    parts = partition(model.problem, clients, split, seed, held_out)
+    parts = split_rows(model.problem, clients, split, seed, held_out)
     output.print_text(f"{model}\n{clients} clients, rows {_SPLITS[split]}")
     result = federation.run(parts, method, engine=engine, tol=tol, rounds=rounds, progress=output.shows_progress)
     losses = federation.evaluate(parts, result.x, engine="local") if held_out else {}

@@ -59,10 +59,10 @@ def fit(
 ) -> int:
     """Fit a linear model with a penalty per block of columns to DATA, and save it.
 
-    DATA is a CSV or Parquet file with a header, or a LIBSVM file. The fit minimises the mean loss plus ALPHA/2 |w|² of
-    each block. COLUMNS are names and patterns in a CSV or Parquet file, as in 'age,price_*', or numbers in a LIBSVM
-    file, counted from 1, as in '1-100,120-'. Columns in no block form a last block, 'rest'. With the logistic loss the
-    target may have more than two classes.
+    DATA is a CSV or Parquet file with a header, a LIBSVM file, or a folder that 'minmin partition' wrote. The fit
+    minimises the mean loss plus ALPHA/2 |w|² of each block. COLUMNS are names and patterns in a CSV or Parquet file, as
+    in 'age,price_*', or numbers in a LIBSVM file, counted from 1, as in '1-100,120-'. Columns in no block form a last
+    block, 'rest'. With the logistic loss the target may have more than two classes.
 
     \b
     A strong penalty for many rare words, a weak one for age and price:
@@ -114,7 +114,8 @@ def _fit(table: Table, values: Any, blocks: dict[Any, Any], loss: str, **paramet
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the printed result says it
-            model.fit(choose_storage(table.matrix(used)), values)
+            matrix = choose_storage(table.matrix(used))
+            model.fit(matrix, values, sample_weight=table.weight, offset=table.offset)
     except MinMinError:
         raise
     except ValueError as error:

@@ -13,6 +13,7 @@ import click
 
 from minmin.cli.columns import split_columns
 from minmin.cli.table import read_table
+from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.problems import GLM
 from minmin.problems.linear.losses import LOSSES
 
@@ -105,11 +106,18 @@ def _read_model(
         loss,
         alpha_x=1.0 / rows if alpha_x is None else alpha_x,
         alpha_y=1.0 / rows if alpha_y is None else alpha_y,
+        sample_weight=table.weight,
+        offset=table.offset,
     )
     return Model(file, problem, [table.names[i] for i in x], [table.names[i] for i in y], rows)
 
 
 def choose_storage(matrix: Any) -> Any:
-    """The matrix as a dense array if more than 30 % of it is stored, since dense products are then faster."""
+    """The matrix as a dense array if more than 30 % of it is stored, since dense products are then faster.
+
+    Partitions stay as they are.
+    """
+    if isinstance(matrix, PartitionedMatrix):
+        return matrix
     filled = matrix.nnz / max(1, matrix.shape[0] * matrix.shape[1])
     return matrix.toarray() if filled > 0.3 else matrix

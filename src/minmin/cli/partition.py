@@ -1,59 +1,75 @@
-"""Splits the rows of one file among clients."""
+"""minmin partition."""
 
 from __future__ import annotations
 
-from functools import partial
+from pathlib import Path
 from typing import Any
 
-import numpy as np
+import click
 
+from minmin.cli.blocks import drop_ignored
+from minmin.cli.chunks import read_frame_chunks
+from minmin.cli.model import choose_storage, target_option
+from minmin.cli.output import quiet_option
+from minmin.cli.table import find_kind, require_no_target
+from minmin.datasets.libsvm import read_libsvm_chunks
+from minmin.datasets.partition_writer import PartitionWriter
 from minmin.errors import InputError
-from minmin.federated import Client
-from minmin.problems import GLM
-
-SPLITS = ("sorted", "label", "random")
-HELD_OUT_LOSS = "held_out_loss"
 
 
-def partition(problem: GLM, count: int, split: str, seed: int, held_out: float) -> list[Client]:
-    """Split the rows among clients. Each holds out a share ``held_out`` of its rows, drawn at random, for a metric."""
-    rows = problem.target.shape[0]
-    if count > rows:
-        raise InputError(f"--clients {count}: the file has only {rows} rows, and every client needs one")
-    rng = np.random.default_rng(seed)
-    clients = []
-    for of_client in np.array_split(_order(problem, split, rng), count):
-        test_count = round(held_out * len(of_client))
-        if held_out and not 0 < test_count < len(of_client):
-            raise InputError(
-                f"--held-out {held_out:g}: {test_count} of the {len(of_client)} rows of a client would be held out; "
-                "choose another share, or fewer clients"
-            )
-        order = rng.permutation(of_client) if held_out else of_client
-        train, test = order[test_count:], order[:test_count]
-        metrics = {HELD_OUT_LOSS: partial(_mean_loss, _select_rows(problem, test, 0.0))} if held_out else None
-        clients.append(Client(_select_rows(problem, train), len(train), metrics=metrics))
-    return clients
+@click.command()
+@click.argument("files", metavar="DATA...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", "folder", metavar="FOLDER", required=True, type=click.Path(path_type=Path), help="A new folder.")
+@target_option
+@click.option("--ignore", metavar="COLUMNS", help="Columns of CSV or Parquet files to leave out.")
+@quiet_option(help="Do not print what was written.")
+def partition(files: tuple[Path, ...], folder: Path, target: str | None, ignore: str | None, quiet: bool) -> int:
+    """Read DATA once, a part of the rows at a time, and write them to a FOLDER of partitions.
+
+    DATA are CSV or Parquet files with the same columns, or LIBSVM files. 'minmin fit' and 'minmin predict' take the
+    FOLDER in place of a file. Its rows stay on disk, so there may be more of them than fit into memory.
+
+    \b
+      minmin partition january.csv.gz february.csv.gz --target clicked --ignore 'id,date' --out clicks
+      minmin fit clicks --block 'words=word_*:1e-3' --alpha 1e-6 --save model.skops
+    """
+    kinds = {find_kind(file) is None for file in files}
+    if len(kinds) > 1:
+        raise InputError("some files are LIBSVM and others are CSV or Parquet; give files of one kind")
+    with PartitionWriter(folder) as writer:
+        if kinds.pop():
+            if ignore is not None:
+                raise InputError(f"--ignore {ignore}: {files[0]} is read as LIBSVM; --ignore is for CSV and Parquet")
+            require_no_target(files[0], target)
+            for X, labels in (chunk for file in files for chunk in read_libsvm_chunks(file)):
+                writer.add(X, labels)
+            names, first_index = None, 0 if writer.least_index == 0 else 1
+        else:
+            names, first_index = _add_frames(writer, files, target, ignore), None
+        writer.finish(names, first_index=first_index)
+    if not quiet:
+        count = writer.count
+        click.echo(
+            f"{writer.rows} rows and {writer.columns} columns in {folder}: {count} partition{'s' * (count != 1)}"
+        )
+    return 0
 
 
-def _mean_loss(rows: GLM, x: Any, y: Any) -> float:
-    return rows.fix(x).at(y).value
-
-
-def _select_rows(problem: GLM, rows: np.ndarray[Any, Any], penalty: float = 1.0) -> GLM:
-    """The same model on some of the rows, with its penalties multiplied by ``penalty``."""
-    return GLM(
-        problem.X[rows],
-        problem.Y[rows],
-        problem.target[rows],
-        problem.loss.name,
-        alpha_x=penalty * problem.alpha_x,
-        alpha_y=penalty * problem.alpha_y,
-    )
-
-
-def _order(problem: GLM, split: str, rng: Any) -> np.ndarray[Any, Any]:
-    if split == "random":
-        return np.asarray(rng.permutation(problem.target.shape[0]))
-    key = problem.target if split == "label" else problem.Y @ rng.standard_normal(problem.d_y)
-    return np.argsort(np.asarray(key), kind="stable")
+def _add_frames(writer: PartitionWriter, files: tuple[Path, ...], target: str | None, ignore: str | None) -> list[str]:
+    """Write the chunks of all files; returns the names of the columns, which must be the same in all files."""
+    names: list[str] | None = None
+    dense: bool | None = None
+    for table in (chunk for file in files for chunk in read_frame_chunks(file)):
+        values = table.take_target(target)
+        drop_ignored(table, ignore)
+        names = list(table.names) if names is None else names
+        if set(table.names) != set(names):
+            other = min(set(table.names) ^ set(names))
+            raise InputError(f"{table.file} and {files[0]} do not have the same columns: only one has {other!r}")
+        places = {name: place for place, name in enumerate(table.names)}
+        matrix: Any = table.matrix([places[name] for name in names])
+        if dense is None:  # the first chunk decides for all
+            dense = choose_storage(matrix) is not matrix
+        writer.add(matrix.toarray() if dense else matrix, values)
+    assert names is not None
+    return names

@@ -13,6 +13,7 @@ import numpy as np
 from minmin.cli.model import choose_storage
 from minmin.cli.output import check_writable, quiet_option
 from minmin.cli.table import PARQUET, Table, read_table
+from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError, near_names
 from minmin.files import write_atomically
 
@@ -37,7 +38,8 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
 
     A CSV or Parquet file must have the model's columns, by name and in any order; other columns are ignored. In a
     LIBSVM file the labels are ignored, missing columns count as zero, and columns that the model does not have are
-    ignored. Loading a model never runs code from the file; a file that could is refused.
+    ignored. DATA may be a folder that 'minmin partition' wrote, too. Loading a model never runs code from the file; a
+    file that could is refused.
 
     \b
       minmin predict model.skops tomorrow.csv
@@ -52,10 +54,11 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
     model = load(file)
     if proba and not hasattr(model, "predict_proba"):
         raise InputError(f"--proba: {file} holds a {type(model).__name__}, which has no classes; leave --proba out")
-    matrix = choose_storage(_take_columns(model, file, data))
+    matrix, offset = _take_columns(model, file, data)
+    matrix = choose_storage(matrix)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # _take_columns has matched the names
-        columns = _predict_proba(model, matrix) if proba else {"prediction": _predict(model, matrix)}
+        columns = _predict_proba(model, matrix, offset) if proba else {"prediction": _predict(model, matrix, offset)}
     content = _write(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
     if output is None:
         click.echo(content, nl=False)
@@ -66,8 +69,8 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
     return 0
 
 
-def _take_columns(model: Any, file: Path, data: Path) -> Any:
-    """The columns of the data that the model needs, in its order."""
+def _take_columns(model: Any, file: Path, data: Path) -> tuple[Any, _Vector | None]:
+    """The columns of the data that the model needs, in its order, and the offset of a folder that has one."""
     names = getattr(model, "feature_names_in_", None)
     table = read_table(data, getattr(model, "first_index_", None))
     if table.numbered and names is not None:
@@ -76,12 +79,15 @@ def _take_columns(model: Any, file: Path, data: Path) -> Any:
         )
     if not table.numbered and names is None:
         raise InputError(f"{data} has column names, but {file} was fitted to a LIBSVM file; give a LIBSVM file")
-    return _take_first(table, model.n_features_in_) if names is None else _take_named(table, list(names))
+    matrix = _take_first(table, model.n_features_in_) if names is None else _take_named(table, list(names))
+    return matrix, table.offset
 
 
 def _take_first(table: Table, count: int) -> Any:
     """The first ``count`` columns; those that the LIBSVM file does not have are zero."""
     matrix = table.matrix(list(range(min(count, len(table.names)))))
+    if isinstance(matrix, PartitionedMatrix):
+        return matrix.with_columns(count)
     matrix.resize(table.rows, count)
     return matrix
 
@@ -96,13 +102,13 @@ def _take_named(table: Table, names: list[str]) -> Any:
     return table.matrix([places[name] for name in names])
 
 
-def _predict_proba(model: Any, matrix: Any) -> dict[str, _Vector]:
-    probabilities = model.predict_proba(matrix)
+def _predict_proba(model: Any, matrix: Any, offset: _Vector | None) -> dict[str, _Vector]:
+    probabilities = model.predict_proba(matrix, offset)
     return {f"probability_{label}": probabilities[:, i] for i, label in enumerate(_classes(model).tolist())}
 
 
-def _predict(model: Any, matrix: Any) -> _Vector:
-    predicted: _Vector = model.predict(matrix)
+def _predict(model: Any, matrix: Any, offset: _Vector | None) -> _Vector:
+    predicted: _Vector = model.predict(matrix, offset)
     return predicted.astype(_classes(model).dtype) if hasattr(model, "classes_") else predicted
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import lzma
 import math
@@ -28,6 +29,8 @@ _OPENERS: dict[bytes, Callable[[Path], _Stream]] = {
 
 _CHUNK = 1 << 24
 """How many bytes are parsed at once."""
+_NUMBERS_PER_CHUNK = 4_000_000
+"""How many numbers are returned at once, or a few more: 50 MB."""
 
 _PLAIN_ROWS = re.compile(rb"(?:[ \t]*+(?:[-+.\deE]++(?:[ \t]++\d{1,9}+:[-+.\deE]++)*+[ \t]*+)?\r?(?:\n|\Z))*+")
 """Text that can be parsed all at once: labels, indices and values only; no comments, no qid, no other words."""
@@ -72,12 +75,8 @@ def read_libsvm(
     """Like :func:`load_libsvm`, and return the index of the first column too: 0 or 1, given or detected."""
     wanted = None if n_features is None else as_count(n_features, "n_features")
     file = Path(path)
-    try:
-        with _open(file) as stream:
-            chunks = [_parse(text, first_line, file) for first_line, text in _read_chunks(stream)]
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        reason = "it is truncated" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read {file}: {reason}") from error
+    with _explain_unreadable(file), _open(file) as stream:
+        chunks = [_parse(text, first_line, file) for first_line, text in _read_chunks(stream)]
     if not any(len(chunk.labels) for chunk in chunks):
         raise InputError(f"{file} has no rows")
     labels, lengths, indices, values = (np.concatenate(column) for column in zip(*chunks, strict=True))
@@ -94,6 +93,37 @@ def read_libsvm(
     pointers = np.concatenate([[0], np.cumsum(lengths)])
     shape = (len(labels), columns if wanted is None else wanted)
     return scipy.sparse.csr_array((values, indices, pointers), shape=shape), labels, first
+
+
+def read_libsvm_chunks(path: Any) -> Iterator[tuple[scipy.sparse.csr_array, np.ndarray[Any, Any]]]:
+    """The rows of a file, some megabytes at a time. Column numbers are those in the file: they may begin at 1."""
+    file = Path(path)
+    waiting: list[_Rows] = []
+    with _explain_unreadable(file), _open(file) as stream:
+        for first_line, text in _read_chunks(stream):
+            waiting.append(_parse(text, first_line, file))
+            if sum(len(rows.values) for rows in waiting) >= _NUMBERS_PER_CHUNK:
+                yield _join(waiting)
+                waiting = []
+    if any(len(rows.labels) for rows in waiting):
+        yield _join(waiting)
+
+
+def _join(chunks: list[_Rows]) -> tuple[scipy.sparse.csr_array, np.ndarray[Any, Any]]:
+    labels, lengths, indices, values = (np.concatenate(column) for column in zip(*chunks, strict=True))
+    pointers = np.concatenate([[0], np.cumsum(lengths)])
+    shape = (len(labels), int(indices.max(initial=0)) + 1)
+    indices, pointers = indices.astype(np.int32), pointers.astype(np.int32)
+    return scipy.sparse.csr_array((values, indices, pointers), shape=shape), labels
+
+
+@contextlib.contextmanager
+def _explain_unreadable(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        reason = "it is truncated" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read {file}: {reason}") from error
 
 
 def _open(path: Path) -> _Stream:

@@ -71,6 +71,14 @@ class PartitionedMatrix:
         view.shape = (self.shape[0], len(chosen))
         return view
 
+    def with_columns(self, count: int) -> PartitionedMatrix:
+        """The first ``count`` columns of a sparse matrix; those beyond its last are zero."""
+        if count <= self.shape[1]:
+            return self[:, :count]
+        if self.columns is not None or not self.is_sparse:
+            raise InputError(f"columns cannot be added to {self}")
+        return PartitionedMatrix([make_csr(part.data, part.indices, part.indptr, count) for part in self.partitions])
+
     @property
     def is_sparse(self) -> bool:
         return bool(scipy.sparse.issparse(self.partitions[0]))
@@ -100,12 +108,15 @@ class PartitionedMatrix:
             return sum(len(partition.data) for partition in self.partitions)
         return int(self.column_counts.sum())
 
-    def cut(self, numbers: int = _NUMBERS_AT_A_TIME) -> list[tuple[slice, Any]]:
-        """Pieces of rows with about this many numbers, each with the slice of its rows; with all columns, no copies.
+    def cut(self, numbers: int | None = None) -> list[tuple[slice, Any]]:
+        """Pieces of rows with about this many numbers, by default so few that copies of one piece are small.
+
+        Each comes with the slice of its rows. It has all columns, and is no copy.
 
         The pieces of a partition have about as many numbers each. How it is cut depends on nothing but the partitions.
         """
         pieces = []
+        numbers = numbers or _NUMBERS_AT_A_TIME
         for first, partition in zip(self.starts.tolist(), self.partitions, strict=False):
             size = len(partition.data) if self.is_sparse else partition.size
             count = min(max(round(size / numbers), 1), partition.shape[0])
