@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from minmin.cli.columns import split_columns
+from minmin.cli.delimited import delimiter_option
 from minmin.cli.table import read_table
 from minmin.problems import GLM
 from minmin.problems.linear.losses import LOSSES
@@ -35,6 +36,7 @@ _OPTIONS = [
     loss_option(LOSSES),
     click.option("--alpha-x", type=float, metavar="A", help="The penalty of x: adds A/2 |x|². [default: 1/rows]"),
     click.option("--alpha-y", type=float, metavar="A", help="The penalty of y: adds A/2 |y|². [default: 1/rows]"),
+    delimiter_option,
 ]
 
 
@@ -93,8 +95,9 @@ def _read_model(
     loss: str,
     alpha_x: float | None,
     alpha_y: float | None,
+    delimiter: str | None,
 ) -> Model:
-    table = read_table(file)
+    table = read_table(file, delimiter=delimiter)
     values = table.take_target(target)
     x, y = split_columns(table, x_columns, y_columns)
     rows = table.rows

@@ -60,11 +60,14 @@ def _is_fitted(model: Any) -> bool:
     intercept = np.asarray(getattr(model, "intercept_", None))
     names, first_index = getattr(model, "feature_names_in_", None), getattr(model, "first_index_", None)
     classes = np.asarray(getattr(model, "classes_", None))
+    roles = getattr(model, "row_columns_", {})
     return (
         _are_numbers(intercept)
         and intercept.shape in ((), coef.shape[:-1])
         and (names is None or (isinstance(names, np.ndarray) and names.shape == (count,)))
         and (first_index is None or (isinstance(first_index, int) and first_index in (0, 1)))
+        and isinstance(roles, dict)
+        and all(isinstance(name, str) for pair in roles.items() for name in pair)
         and (not hasattr(model, "predict_proba") or classes.shape == (max(2, len(coef)),))
     )
 
