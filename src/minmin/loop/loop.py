@@ -361,6 +361,8 @@ class Loop:
             evidence = ""
         told = (end.message, last.candidate.note, evidence, self._about_start, self._why)
         x, y = self._recorder.show_point(record)
+        layout = self._problem.blocks
+        of_blocks = {} if layout is None else {f"grad_{i}": 0 for i in range(len(layout.sizes))}
         return Result(
             x=x,
             y=y,
@@ -374,6 +376,7 @@ class Loop:
             calls={
                 "grad_x": 0,
                 "grad_y": 0,
+                **of_blocks,
                 "value": 0,
                 **self._tally.counts,
                 "monitor": self._recorder.values_computed,

@@ -12,7 +12,7 @@ from minmin.core.problem import Problem
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
 from minmin.errors import InputError, UnsupportedError, as_count
-from minmin.methods.adaptive import Adaptive, require_adaptive, require_all_gradients
+from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
 from minmin.methods.bam_steps import NestedMemory, XState, YHalf, YState, find_under, x_half
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
 from minmin.methods.inner.katyusha import KatyushaMemory
@@ -45,7 +45,7 @@ class BamState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bam(Method):
+class Bam(AdaptableMethod):
     """The Block Accelerated Method.
 
     Problem: min f(x, y), f being (L_x, L_y)-smooth and (μ_x, μ_y)-strongly convex.
@@ -138,6 +138,8 @@ class Bam(Method):
         INNER_SOLVERS[self.inner].check_rows(problem)
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
+            if problem.blocks is not None and len(problem.blocks.rest) > 1:
+                raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
 
     def outer_block(self, problem: Problem) -> Outer:
         """The block that the user chose, or the one that "auto" chooses."""
@@ -187,6 +189,10 @@ class Bam(Method):
         p = triple_parameters(constants)
         new = XState(take_step(p, p.step_x, *state, grad_x), state.x)
         return new, x_under - (1.0 / constants.L_x) * grad_x
+
+    def without_momentum(self, state: BamState) -> BamState:
+        x = state.x.x_bar
+        return state._replace(x=XState(x, x), y=tuple(part._replace(y=part.y_bar) for part in state.y))
 
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, problem)

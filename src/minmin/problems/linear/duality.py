@@ -79,7 +79,7 @@ def bound_without_step(evaluation: LinearEvaluation, enough: float) -> Bound:
     if not m.loss.reaches_infimum:
         return bound
     penalties = evaluation.slice.x_penalty + m.y_block.penalty_value(evaluation.y)
-    above_infima = evaluation.losses_above_infimum() + penalties + evaluation.value_noise()
+    above_infima = losses_above_infima(evaluation) + penalties + evaluation.value_noise()
     return Bound(above_infima, 0.0, "data") if above_infima <= enough else bound
 
 
@@ -111,6 +111,15 @@ def _bound_with(
         floor_in_x = 0.5 * square(noise + size * in_y.floor_left)
     value = square(math.sqrt(point.gap) + in_y.left) + value_in_x + in_y.value + by_scale
     return value, square(in_y.floor_left) + floor_in_x + in_y.floor
+
+
+def losses_above_infima(evaluation: LinearEvaluation) -> float:
+    """Σ w(ℓ - inf ℓ), infinite if the infima are not known."""
+    m = evaluation.model
+    infima = m.loss.infimum(m.target)
+    if infima is None:
+        return math.inf
+    return dot(m.weights, m.loss.value(evaluation.margins, m.target, evaluation.shared) - infima)
 
 
 def find_dual_point(evaluation: LinearEvaluation, after: LinearYStepModel, left: float) -> DualPoint:

@@ -154,8 +154,14 @@ class LinearEvaluation(SecondOrderEvaluation):
         return known.hessian
 
     def _compute_rounding(self) -> RoundingScale:
-        """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small."""
+        """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small.
+
+        An offset adds |√(w ℓ'') offset|, since margins have its rounding errors.
+        """
         fixed_terms = math.sqrt(inner(self.residual, self.loss_slope) / self.model.loss.max_curvature)
+        offset = self.model.offset
+        if offset is not None:
+            fixed_terms += math.sqrt(inner(self.margin_hessian.diagonal * offset, offset))
         return RoundingScale(array_eps(self.x), norm(self.y), fixed_terms)
 
     def _compute_value(self) -> float:
@@ -215,14 +221,6 @@ class LinearEvaluation(SecondOrderEvaluation):
     def model_here(self) -> LinearYStepModel:
         """The model after no step in y."""
         return LinearYStepModel(0.0 * self.y, self.grad_x, 0.0 * self.margins, self.residual)
-
-    def losses_above_infimum(self) -> float:
-        """Σ w(ℓ - inf ℓ), infinite if the infimum is not known."""
-        m = self.model
-        infimum = m.loss.infimum(m.target)
-        if infimum is None:
-            return math.inf
-        return dot(m.weights, m.loss.value(self.margins, m.target, self._shared) - infimum)
 
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images

@@ -11,7 +11,7 @@ from minmin.core.model_gap import BlockGap, find_gap
 from minmin.core.term import Term
 from minmin.core.vectors import norm, square
 from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
-from minmin.problems.linear.duality import bound_in_y, find_dual_point
+from minmin.problems.linear.duality import bound_in_y, find_dual_point, losses_above_infima
 from minmin.problems.linear.duality_rounding import Rounding
 from minmin.problems.linear.penalties import Penalty
 
@@ -89,7 +89,7 @@ def _price_of_scale(evaluation: LinearEvaluation, scale: float) -> float:
     """(1 - c)·Σ w(ℓ - inf ℓ), what multiplying the dual point by c adds to the gap at most."""
     if scale == 1.0:
         return 0.0
-    return (1.0 - scale) * evaluation.losses_above_infimum()
+    return (1.0 - scale) * losses_above_infima(evaluation)
 
 
 class _Block(NamedTuple):
