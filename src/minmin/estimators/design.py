@@ -13,7 +13,10 @@ import scipy.sparse
 from minmin.errors import InputError, near_names
 from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.estimators.penalties import Alphas
+from minmin.estimators.table import Table, join_designs
 from minmin.numerics.dense import DENSE_UP_TO
+from minmin.problems.linear.designs import Design as LinearDesign
+from minmin.problems.linear.mixed import select_rows
 from minmin.problems.linear.pairs import RowPairs
 
 _Vector = np.ndarray[Any, Any]
@@ -39,7 +42,7 @@ class Design:
 
     Attributes
     ----------
-    X, Y : matrices
+    X, Y : matrices or minmin.problems.Design
         The expensive and the cheap columns. With an intercept, Y ends with a column of ones. A matrix that gets none of
         the user's columns is one column of zeros, whose coefficient :meth:`penalties` keeps at zero.
     x_columns, y_columns : arrays
@@ -62,11 +65,11 @@ class Design:
 
     def select_rows(self, chosen: Any) -> Design:
         """The design of some of the samples."""
-        return replace(self, X=self.X[chosen], Y=self.Y[chosen])
+        return replace(self, X=_select_rows(self.X, chosen), Y=_select_rows(self.Y, chosen))
 
     def in_double(self) -> Design:
         """The design in double precision."""
-        return replace(self, X=self.X.astype(np.float64), Y=self.Y.astype(np.float64))
+        return replace(self, X=_to_double(self.X), Y=_to_double(self.Y))
 
     def penalties(self, alphas: Alphas) -> dict[str, Any]:
         """The penalties of the columns of X and of Y; 0 for the intercept."""
@@ -87,8 +90,8 @@ class Design:
 
     def split(self, coef: _Vector, intercept: Any) -> tuple[_Vector, _Vector]:
         """The reverse of :meth:`coefficients`: x and y."""
-        x = np.zeros((*coef.shape[:-1], self.X.shape[1]), dtype=self.X.dtype)
-        y = np.zeros((*coef.shape[:-1], self.Y.shape[1]), dtype=self.Y.dtype)
+        x = np.zeros((*coef.shape[:-1], self.X.shape[1]), dtype=_dtype(self.X))
+        y = np.zeros((*coef.shape[:-1], self.Y.shape[1]), dtype=_dtype(self.Y))
         x[..., : len(self.x_columns)] = coef[..., self.x_columns]
         y[..., : len(self.y_columns)] = coef[..., self.y_columns]
         if self.fit_intercept:
@@ -104,11 +107,11 @@ def split_design(
     fit_intercept: bool,
     outputs: int = 1,
 ) -> Design:
-    """Split a CSR or dense matrix.
+    """Split a matrix, or a table with text columns.
 
     Parameters
     ----------
-    matrix : CSR or array, float32 or float64
+    matrix : CSR or array, float32 or float64; or Table
     blocks : dict
         Column numbers by the name of the block.
     unpenalised : collection of names
@@ -119,6 +122,8 @@ def split_design(
     outputs : int
         The number of coefficients per column.
     """
+    if isinstance(matrix, Table):
+        return _split_table(matrix, blocks, unpenalised, cheap, fit_intercept, outputs)
     if cheap is None:
         in_y = _choose_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
     else:
@@ -128,6 +133,30 @@ def split_design(
     x_columns, y_columns = np.flatnonzero(~in_y), np.flatnonzero(in_y)
     X = _take(matrix, x_columns) if len(x_columns) else _make_zero_column(matrix)
     Y = _build_cheap_matrix(matrix, y_columns, fit_intercept)
+    return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
+
+
+def _split_table(
+    table: Table,
+    blocks: ColumnBlocks,
+    unpenalised: Collection[Hashable],
+    cheap: Any,
+    fit_intercept: bool,
+    outputs: int,
+) -> Design:
+    """Both designs have the categories first."""
+    if cheap is None:
+        in_y = table.choose_columns(blocks, unpenalised, int(fit_intercept), outputs)
+    else:
+        wanted = [blocks[name] for name in _check_names(cheap, blocks)]
+        in_y = table.find_columns(np.concatenate([np.zeros(0, dtype=np.intp), *wanted]))
+    categories, x_text, numbers, x_numbers = table.take(~in_y)
+    X = _make_zero_column(numbers) if in_y.all() else join_designs(categories, numbers)
+    categories, y_text, numbers, y_numbers = table.take(in_y)
+    if categories is None or len(y_numbers) + int(fit_intercept):
+        numbers = _build_cheap_matrix(numbers, np.arange(len(y_numbers)), fit_intercept)
+    Y = join_designs(categories, numbers)
+    x_columns, y_columns = np.concatenate([x_text, x_numbers]), np.concatenate([y_text, y_numbers])
     return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
@@ -220,6 +249,19 @@ def _take(matrix: Any, columns: Columns) -> Any:
     if len(columns) and columns[-1] - columns[0] + 1 == len(columns):
         return matrix[:, columns[0] : columns[-1] + 1]
     return matrix[:, columns]
+
+
+def _select_rows(matrix: Any, chosen: Any) -> Any:
+    return select_rows(matrix, chosen) if isinstance(matrix, LinearDesign) else matrix[chosen]
+
+
+def _to_double(matrix: Any) -> Any:
+    prototype = np.zeros(0)
+    return matrix.to_like(prototype, "X") if isinstance(matrix, LinearDesign) else matrix.astype(prototype.dtype)
+
+
+def _dtype(matrix: Any) -> Any:
+    return matrix.prototype.dtype if isinstance(matrix, LinearDesign) else matrix.dtype
 
 
 def _or_one(penalties: _Vector) -> float | _Vector:
