@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import click
@@ -32,7 +33,7 @@ class Coefficient(NamedTuple):
     @property
     def label(self) -> str:
         name = f"{self.column} = {self.category}" if self.category else self.column
-        return f"{name} ({self.of_class})" if self.of_class else name
+        return shorten(f"{name} ({self.of_class})" if self.of_class else name, 50, placeholder="…")
 
 
 @click.command()
@@ -131,7 +132,7 @@ def _describe(chosen: list[Coefficient], model: Any) -> str:
     shown = [number for number in range(len(_HEADER)) if any(line[number] for line in lines[1:])]
     lines = [[line[number] for number in shown] for line in lines]
     table = align_columns(lines)
-    classes = getattr(model, "classes_", ())
+    classes = list(getattr(model, "classes_", []))
     if len(classes) != 2:
         return table
     return f"{table}\n\npositive: more probably {show(classes[1])}; negative: more probably {show(classes[0])}"
@@ -159,8 +160,8 @@ def _draw(chosen: list[Coefficient], suffix: str) -> bytes:
     figure = Figure(figsize=(7.0, 1.2 + 0.25 * len(chosen)), layout="constrained")
     axes = figure.subplots()
     axes.barh(range(len(chosen)), [one.value for one in chosen], color="tab:blue")
-    axes.set_yticks(range(len(chosen)), [one.label for one in chosen])
-    axes.invert_yaxis()
+    axes.set_yticks(range(len(chosen)), [one.label for one in chosen], parse_math=False)
+    axes.set_ylim(len(chosen) - 0.4, -0.6)
     axes.axvline(0.0, color="black", linewidth=0.8)
     axes.set_xlabel("coefficient")
     buffer = io.BytesIO()

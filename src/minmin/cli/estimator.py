@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def make_estimator(loss: str, blocks: Any, *, power: float | None, delta: float 
 
 
 def fit_estimator(untrained: Any, data: Data, table: Table, verbose: bool = False) -> Any:
-    """A fitted copy of an estimator; it stores the names of its columns if the table has names."""
+    """A fitted copy of an estimator."""
     from sklearn.base import clone
     from sklearn.exceptions import ConvergenceWarning
 
@@ -55,8 +56,13 @@ def fit_estimator(untrained: Any, data: Data, table: Table, verbose: bool = Fals
         raise
     except ValueError as error:
         raise InputError(f"{table.file}: {' '.join(str(error).split())}") from error
+    return model
+
+
+def remember_columns(model: Any, data: Data, table: Table, target: str | None, roles: Mapping[str, str]) -> None:
+    """Store in a fitted model what 'minmin predict' must know about the columns of the file."""
+    model.row_columns_ = {**({} if target is None else {"target": target}), **roles}
     if table.numbered:
-        model.first_index_ = table.first_index  # 'minmin predict' counts columns from the same index
+        model.first_index_ = table.first_index
     else:
         model.feature_names_in_ = np.array(data.names, dtype=object)
-    return model

@@ -11,7 +11,7 @@ import numpy as np
 from minmin.cli.blocks import BlockSpec, parse_blocks
 from minmin.cli.data import Data, read_data
 from minmin.cli.delimited import delimiter_option
-from minmin.cli.estimator import ESTIMATORS, fit_estimator, make_estimator
+from minmin.cli.estimator import ESTIMATORS, fit_estimator, make_estimator, remember_columns
 from minmin.cli.model import describe_columns, loss_option, target_option
 from minmin.cli.output import (
     EXIT_CODES,
@@ -132,7 +132,6 @@ def fit(
     scores: dict[str, Any] = {}
     fitted, tested = (data, None) if held_out is None else hold_out(data, held_out, loss, seed)
     model = fit_estimator(untrained, fitted, table, verbose=output.shows_progress)
-    model.row_columns_ = {**({} if target is None else {"target": target}), **roles}
     if tested is not None:
         scores = {"held_out": {"rows": tested.rows, "seed": seed, **score(model, tested, loss)}}
     if cv is not None:
@@ -143,6 +142,7 @@ def fit(
         {**_summarise_fit(table, fitted, blocks, loss, model), **scores},
     )
     if save is not None:
+        remember_columns(model, data, table, target, roles)
         output.save(save, dump(model))
     return EXIT_CODES.get(model.result_.status, 1)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from minmin.cli.columns import split_columns
 from minmin.cli.delimited import delimiter_option
@@ -53,13 +54,19 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Model:
-    """A linear model with two blocks: the problem, its file, and the names of its columns."""
+    """A linear model with two blocks: the problem, its file, and the names of its columns.
+
+    ``labels`` are the two classes in the file if the loss is of classes, and ``first_index`` is the index of the first
+    column in a LIBSVM file.
+    """
 
     file: Path
     problem: GLM
     x_columns: list[str]
     y_columns: list[str]
     rows: int
+    labels: Any
+    first_index: int | None
 
     def __str__(self) -> str:
         p = self.problem
@@ -109,7 +116,9 @@ def _read_model(
         alpha_x=1.0 / rows if alpha_x is None else alpha_x,
         alpha_y=1.0 / rows if alpha_y is None else alpha_y,
     )
-    return Model(file, problem, [table.names[i] for i in x], [table.names[i] for i in y], rows)
+    labels = np.array([-1 if (values == -1.0).any() else 0, 1])
+    x_names, y_names = ([table.names[i] for i in columns] for columns in (x, y))
+    return Model(file, problem, x_names, y_names, rows, labels, table.first_index)
 
 
 def choose_storage(matrix: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,10 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, delimiter:
         else:
             notes.append(f"{data} has no column {roles['id']!r}; predictions are in the order of its rows")
     X = _take_features(model, file, table)
-    offset = read_offset(table, roles, whose="the model's ") if isinstance(table, Frame) else None
+    offset = None
+    if isinstance(table, Frame):
+        offset = read_offset(table, roles, whose="the model's ")
+        notes += _find_unknown(table, getattr(model, "categories_", {}))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # _take_features has matched the names
         columns += _predict_proba(model, X, offset) if proba else [("prediction", _predict(model, X, offset))]
@@ -124,6 +127,23 @@ def _take_named(table: Frame, names: list[str], text: Collection[str]) -> Any:
     if text:
         return table.frame(columns, _how_to_mend)
     return choose_storage(table.matrix(columns, _how_to_mend))
+
+
+def _find_unknown(table: Frame, categories: Mapping[str, Sequence[str | None]]) -> list[str]:
+    """A note on each text column with categories that the model does not know."""
+    notes = []
+    for name, known in categories.items():
+        counts = table.cells(name).column.value_counts()
+        values, rows = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
+        unknown = [(value, count) for value, count in zip(values, rows, strict=True) if value not in known]
+        if unknown:
+            what = "an empty cell" if unknown[0][0] is None else repr(unknown[0][0])
+            count = sum(count for _, count in unknown)
+            notes.append(
+                f"column {name!r} of {table.file} has categories in {count} rows that the model does not know, such as "
+                f"{what}; their coefficient is 0"
+            )
+    return notes
 
 
 def _how_to_mend(name: str) -> str:

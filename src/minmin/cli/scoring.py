@@ -18,6 +18,8 @@ Scores = dict[str, float]
 def score(model: Any, data: Data, loss: str) -> Scores:
     """The scores of a fitted model on some rows, weighted as in the fit."""
     weights = np.ones(data.rows) if data.weights is None else data.weights
+    if not weights.any():
+        raise InputError("every held-out row has the weight 0; hold out more rows, or use fewer folds")
     if loss == LOGISTIC:
         return _score_classes(model, data, weights)
     offset = np.zeros(data.rows) if data.offset is None else data.offset
@@ -70,12 +72,13 @@ def _mean(values: Vector, weights: Vector) -> float:
 def hold_out(data: Data, share: float, loss: str, seed: int) -> tuple[Data, Data]:
     """Split the rows into those to fit and those to hold out; of each class the same share is held out."""
     rng = np.random.default_rng(seed)
-    chosen = [rows[: round(share * len(rows))] for rows in _shuffle_groups(data, loss, rng)]
+    # at least one row of a class, or of all, is left to fit
+    chosen = [rows[: min(round(share * len(rows)), len(rows) - 1)] for rows in _shuffle_groups(data, loss, rng)]
     test = np.sort(np.concatenate(chosen))
     train = np.setdiff1d(np.arange(data.rows), test)
-    if not (len(test) and len(train)):
+    if not len(test):
         raise InputError(
-            f"--held-out {share:g}: {len(test)} of the {data.rows} rows would be held out; change the share"
+            f"--held-out {share:g}: {len(test)} of the {data.rows} rows would be held out; give a larger share"
         )
     return data.select(train), data.select(test)
 
