@@ -24,6 +24,8 @@ FILES = {
     "spaces.csv": "a b t\n1 2 0\n",
     "few.csv": "a,t\n1,x\n2,x\n3,x\n4,y\n5,y\n",
     "table.txt": "a,t\n1,0\n2,1\n",
+    "sheet.xlsx": "anything",
+    "twice.csv": "a,a,t\n1,2,0\n2,2,1\n",
 }
 REGRESSION = ["--loss", "squared"]
 ODD = [
@@ -67,6 +69,8 @@ ODD = [
     ("rows.csv", ["--target", "t"], "{file} has no rows", ""),
     ("spaces.csv", ["--target", "t"], "{file} has one column, called 'a b t'", "give --delimiter ' '"),
     ("table.txt", ["--target", "t"], "table.txt, line 1", "must be called .csv, .tsv or .parquet"),
+    ("sheet.xlsx", ["--target", "t"], "{file} is a spreadsheet", "save its sheet as CSV"),
+    ("twice.csv", ["--target", "t"], "{file} has two columns called 'a'", "rename one"),
     ("few.csv", ["--target", "t", "--cv", "3"], "class 'y' has only 2 rows", "fewer folds"),
     ("few.csv", ["--target", "t", "--held-out", "0.1"], "0 of the 5 rows would be held out", "larger share"),
     ("few.csv", ["--target", "t", "--held-out", "0.5", "--cv", "2"], "exclude each other", "give one"),
@@ -105,6 +109,35 @@ def test_many_numbers_as_classes_are_noted(call, tmp_path):
     assert err == (
         "note: the target has 22 different numbers, and each is a class; for a regression give --loss squared\n"
     )
+
+
+def test_a_text_column_that_names_the_rows_is_noted(call, tmp_path):
+    file = tmp_path / "names.csv"
+    file.write_text("name,a,t\n" + "".join(f"n{i},{i % 7},{i % 2}\n" for i in range(30)))
+    code, _, err = call("fit", file, "--target", "t")
+    assert code == 0
+    assert "note: column 'name' has 30 different texts in 30 rows; if it names the rows, give --id 'name'" in err
+    assert call("fit", file, "--target", "t", "--id", "name")[2] == ""
+
+
+def test_columns_without_a_name_are_left_out_and_noted(call, tmp_path):
+    file = tmp_path / "index.csv"
+    file.write_text(",a,t,\n0,1,1,\n1,2,0,\n")
+    code, out, err = call("fit", file, "--target", "t")
+    assert code == 0
+    assert "1 column (a)" in out
+    assert err.splitlines() == [
+        f"note: column {number} of {file} has no name, and is left out; to use it, name it in the first line"
+        for number in (1, 4)
+    ]
+
+
+def test_a_first_line_may_say_what_separates_the_columns(call, tmp_path):
+    file = tmp_path / "sheet.csv"
+    file.write_text("sep=;\na;t\n1,5;1\n2,5;0\n")
+    code, out, _ = call("fit", file, "--target", "t")
+    assert code == 0
+    assert out.startswith("sheet.csv: 2 rows, columns separated by ';', decimals by ','; logistic loss\n")
 
 
 def test_roles_are_for_files_with_names(call, svm):

@@ -82,17 +82,17 @@ class Cells:
         wrong = np.flatnonzero(~(np.abs(numbers) <= _LARGEST))
         if wrong.size:
             value, row = numbers[wrong[0]], self.row(int(wrong[0]))
-            raise InputError(f"{self.where} is {value:g} in {row}; give finite numbers up to {_LARGEST:g}")
+            raise InputError(f"{self.where} is {value:.15g} in {row}; give finite numbers up to {_LARGEST:g}")
         return numbers
 
     def labels(self) -> Vector:
         """The column as classes: numbers, true and false, or text."""
         import pyarrow as pa
 
+        self.require_values("fill in the class, or remove the row")
         if self.holds == TEXT:
-            self.require_values("fill in its class, or remove the row")
             return np.array(self.column.to_pylist(), dtype=np.str_)
-        numbers = self.numbers("remove the row")
+        numbers = self.numbers("give another --target")
         return numbers.astype(bool) if pa.types.is_boolean(self.column.type) else numbers
 
     def require_values(self, remedy: str) -> None:
@@ -121,8 +121,8 @@ class Cells:
             odd = next(text for text, is_plain in zip(texts, plain, strict=True) if not is_plain)
             row = self.row(self.column.to_pylist().index(odd))
             raise InputError(
-                f"{self.where} has numbers, but {odd!r} in {row} is none; correct it, take the column as categories "
-                f"with --text {self.name!r}, or leave it out with --ignore {self.name!r}"
+                f"{self.where} has numbers, but {odd!r} in {row} is none; write plain numbers such as 1234.5, take the "
+                f"column as categories with --text {self.name!r}, or leave it out with --ignore {self.name!r}"
             )
 
     def describe_dates(self) -> str:

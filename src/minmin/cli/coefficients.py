@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from minmin.cli.estimator import read_classes
 from minmin.cli.output import align_columns, check_writable
 from minmin.errors import InputError, needs_extra, show
 from minmin.files import write_atomically
@@ -107,7 +108,7 @@ def _name_outputs(model: Any, count: int) -> list[str]:
     """The class of each row of the coefficients; the number of the target for several; nothing for one row."""
     if count == 1:
         return [""]
-    return [str(label) for label in model.classes_] if hasattr(model, "classes_") else [str(i) for i in range(count)]
+    return [str(name) for name in (read_classes(model) if hasattr(model, "classes_") else range(1, count + 1))]
 
 
 def _name_features(model: Any) -> list[tuple[str, str]]:
@@ -132,7 +133,7 @@ def _describe(chosen: list[Coefficient], model: Any) -> str:
     shown = [number for number in range(len(_HEADER)) if any(line[number] for line in lines[1:])]
     lines = [[line[number] for number in shown] for line in lines]
     table = align_columns(lines)
-    classes = list(getattr(model, "classes_", []))
+    classes = list(read_classes(model)) if hasattr(model, "classes_") else []
     if len(classes) != 2:
         return table
     return f"{table}\n\npositive: more probably {show(classes[1])}; negative: more probably {show(classes[0])}"

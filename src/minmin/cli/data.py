@@ -17,6 +17,9 @@ from minmin.cli.table import Frame, Table
 from minmin.cli.target import LOGISTIC, read_target
 from minmin.errors import InputError
 
+_MOSTLY_DIFFERENT, _FEW_ROWS = 0.5, 20
+"""A text column names the rows if more than this share of its texts are different, unless there are few rows."""
+
 
 @dataclass(frozen=True)
 class Data:
@@ -101,6 +104,21 @@ def _read_features(table: Table, used: list[int], declared: list[str]) -> Any:
     if any(table.holds(column) == TEXT for column in used):
         return table.frame(used, _how_to_leave_out)
     return choose_storage(table.matrix(used, _how_to_leave_out))
+
+
+def find_row_names(data: Data) -> list[str]:
+    """Notes on text columns that seem to name the rows: most of their texts occur once."""
+    import pyarrow.compute
+
+    if not hasattr(data.X, "column_names") or data.rows < _FEW_ROWS:
+        return []
+    counts = {name: pyarrow.compute.count_distinct(data.X[name]).as_py() for name in data.X.column_names}
+    return [
+        f"column {name!r} has {count} different texts in {data.rows} rows; if it names the rows, give --id {name!r} "
+        f"or --ignore {name!r}"
+        for name, count in counts.items()
+        if data.X[name].type == "string" and count > _MOSTLY_DIFFERENT * data.rows
+    ]
 
 
 def _how_to_leave_out(name: str) -> str:

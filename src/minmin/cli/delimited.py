@@ -20,6 +20,8 @@ _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
 """How much of a file is read to find the delimiter."""
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _WHOLE = re.compile(r"[-+]?\d+")
+_DECLARED = re.compile(r"sep=(.)\r?\n")
+"""A first line that says what separates the columns, as spreadsheet programs write it."""
 _WRONG_WIDTH = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 delimiter_option = click.option(
@@ -55,7 +57,10 @@ class CsvFile:
 
     def __init__(self, file: Path, delimiter: str | None):
         self.file = file
-        self.format = CsvFormat(delimiter or _find_delimiter(file))
+        sample = _read_sample(file)
+        declared = _DECLARED.match(sample)
+        self._skipped_lines = int(declared is not None)
+        self.format = CsvFormat(delimiter or (declared[1] if declared else _find_delimiter(sample, file)))
 
     def read(self) -> Any:
         """The whole table."""
@@ -79,7 +84,7 @@ class CsvFile:
             with pa.input_stream(str(self.file), compression="detect") as stream:
                 table = pyarrow.csv.read_csv(
                     stream,
-                    pyarrow.csv.ReadOptions(use_threads=use_threads),
+                    pyarrow.csv.ReadOptions(use_threads=use_threads, skip_rows=self._skipped_lines),
                     pyarrow.csv.ParseOptions(delimiter=self.format.delimiter, newlines_in_values=True),
                     pyarrow.csv.ConvertOptions(
                         decimal_point=self.format.decimal,
@@ -107,7 +112,7 @@ class CsvFile:
         mark = self.format.delimiter
         return (
             f"line {line or '?'} has {found} columns, but the header has {expected}; put values that contain {mark!r} "
-            'in double quotes ("…"), or give another --delimiter'
+            'in double quotes ("…"), remove lines above the header, or give another --delimiter'
         )
 
     def _check_header(self, names: Sequence[str]) -> None:
@@ -136,8 +141,8 @@ class CsvFile:
         )
 
 
-def _find_delimiter(file: Path) -> str:
-    """The delimiter with which the most rows of a sample have as many columns as the header, two at least."""
+def _read_sample(file: Path) -> str:
+    """The first lines of a file."""
     import pyarrow as pa
 
     try:
@@ -145,13 +150,16 @@ def _find_delimiter(file: Path) -> str:
             sample: bytes = stream.read(_SAMPLE_BYTES)
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
-    text = sample.decode("utf-8", errors="replace")
-    if len(sample) == _SAMPLE_BYTES:
-        text = text.rpartition("\n")[0]  # the last line is cut
+    text = sample.decode("utf-8-sig", errors="replace")
+    return text.rpartition("\n")[0] if len(sample) == _SAMPLE_BYTES else text  # the last line is cut
+
+
+def _find_delimiter(sample: str, file: Path) -> str:
+    """The delimiter with which the most rows of a sample have as many columns as the header, two at least."""
 
     def rate(delimiter: str) -> tuple[float, int]:
         try:
-            rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+            rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
             widths = [len(row) for row, _ in zip(rows, range(_SAMPLE_ROWS), strict=False) if row]
         except csv.Error:
             return 0.0, 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minmin.cli.cells import Vector
 from minmin.cli.data import Data
 from minmin.cli.table import Table
 from minmin.errors import InputError, MinMinError
@@ -66,3 +67,10 @@ def remember_columns(model: Any, data: Data, table: Table, target: str | None, r
         model.first_index_ = table.first_index
     else:
         model.feature_names_in_ = np.array(data.names, dtype=object)
+
+
+def read_classes(model: Any) -> Vector:
+    """The classes of a model; floats that are all whole numbers become integers, as they were in the file."""
+    classes: Vector = model.classes_
+    whole = classes.dtype.kind == "f" and (classes == np.trunc(classes)).all() and (np.abs(classes) < 2**53).all()
+    return classes.astype(np.int64) if whole else classes

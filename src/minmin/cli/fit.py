@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from minmin.cli.blocks import BlockSpec, parse_blocks
-from minmin.cli.data import Data, read_data
+from minmin.cli.data import Data, find_row_names, read_data
 from minmin.cli.delimited import delimiter_option
 from minmin.cli.estimator import ESTIMATORS, fit_estimator, make_estimator, remember_columns
 from minmin.cli.model import describe_columns, loss_option, target_option
@@ -123,8 +123,8 @@ def fit(
         raise InputError("--cv and --held-out exclude each other; give one")
     table = read_table(file, delimiter=delimiter)
     data = read_data(table, target=target, loss=loss, roles=roles, text=text, specs=specs, ignore=ignore)
-    if hint := describe_classes(data.target, loss):
-        output.print_note(hint)
+    for note in [*table.notes, *describe_classes(data.target, loss), *find_row_names(data)]:
+        output.print_note(note)
     default = 1.0 / table.rows if alpha is None else alpha
     alphas = {name: specs[name].alpha if name in specs else default for name in data.blocks}
     options = {"fit_intercept": intercept, "tol": tol, "max_seconds": max_seconds}

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from minmin.cli.cells import Vector
 from minmin.cli.delimited import delimiter_option
+from minmin.cli.estimator import read_classes
 from minmin.cli.model import choose_storage
 from minmin.cli.output import check_writable, quiet_option
 from minmin.cli.roles import read_offset
@@ -152,20 +152,13 @@ def _how_to_mend(name: str) -> str:
 
 def _predict_proba(model: Any, X: Any, offset: Vector | None) -> _Columns:
     probabilities = model.predict_proba(X, offset=offset)
-    labels = _classes(model).tolist()
+    labels = read_classes(model).tolist()
     return [(f"probability_{label}", probabilities[:, i]) for i, label in enumerate(labels)]
 
 
 def _predict(model: Any, X: Any, offset: Vector | None) -> Vector:
     predicted: Vector = model.predict(X, offset=offset)
-    return predicted.astype(_classes(model).dtype) if hasattr(model, "classes_") else predicted
-
-
-def _classes(model: Any) -> Vector:
-    """The classes; floats that are all whole numbers become integers, as they were in the file."""
-    classes: Vector = model.classes_
-    whole = classes.dtype.kind == "f" and (classes == np.trunc(classes)).all() and (np.abs(classes) < 2**53).all()
-    return classes.astype(np.int64) if whole else classes
+    return predicted.astype(read_classes(model).dtype) if hasattr(model, "classes_") else predicted
 
 
 def _write(columns: _Columns, *, as_parquet: bool) -> bytes:

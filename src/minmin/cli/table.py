@@ -17,6 +17,7 @@ from minmin.errors import InputError, near_names
 
 _CSV = (".csv", ".tsv")
 PARQUET = (".parquet", ".pq")
+_SPREADSHEETS = (".xlsx", ".xls", ".ods")
 _MOST_COLUMNS = 100_000_000
 
 Remedy = Callable[[str], str]
@@ -35,6 +36,8 @@ class Table(ABC):
     """The index of the first column in a LIBSVM file: 1 or 0."""
     format: str = ""
     """How the file is written, where its name does not say it."""
+    notes: Sequence[str] = ()
+    """What a user should know about the file."""
 
     @abstractmethod
     def take_target(self, name: str | None, read: Callable[[Cells], Vector] = Cells.numbers) -> Vector:
@@ -52,6 +55,8 @@ def read_table(file: Path, first_index: int | None = None, delimiter: str | None
     """
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".bz2")]
     suffix = suffixes[-1] if suffixes else ""
+    if suffix in _SPREADSHEETS:
+        raise InputError(f"{file} is a spreadsheet; save its sheet as CSV, and give that file")
     if suffix in PARQUET:
         return Frame(file, ParquetFile(file))
     if suffix in _CSV or delimiter is not None:
@@ -96,7 +101,12 @@ class Frame(Table):
         self.rows = self._frame.num_rows
         if isinstance(source, CsvFile) and source.format != (("\t" if ".tsv" in file.suffixes else ","), "."):
             self.format = str(source.format)
-        self.names = list(self._frame.column_names)
+        self.names = [name for name in self._frame.column_names if name]
+        self.notes = [
+            f"column {number} of {file} has no name, and is left out; to use it, name it in the first line"
+            for number, name in enumerate(self._frame.column_names, 1)
+            if not name
+        ]
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise InputError(f"{file} has two columns called {twice!r}; rename one")

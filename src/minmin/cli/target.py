@@ -26,17 +26,17 @@ def read_target(table: Table, name: str | None, loss: str) -> Vector:
     if loss in _LOWEST and wrong.any():
         row = int(wrong.argmax())
         raise InputError(
-            f"{where} is {numbers[row]:g} in {Cells.row(row)}, but --loss {loss} needs targets {_LOWEST[loss]}; "
+            f"{where} is {numbers[row]:.15g} in {Cells.row(row)}, but --loss {loss} needs targets {_LOWEST[loss]}; "
             "correct it, or give --loss squared"
         )
     return numbers
 
 
-def describe_classes(target: Vector, loss: str) -> str:
-    """A hint where the classes may be meant as numbers; else an empty text."""
+def describe_classes(target: Vector, loss: str) -> list[str]:
+    """A note if the classes may be meant as numbers."""
     if loss != LOGISTIC or target.dtype.kind != "f" or (count := len(np.unique(target))) <= _MANY_CLASSES:
-        return ""
-    return f"the target has {count} different numbers, and each is a class; for a regression give --loss squared"
+        return []
+    return [f"the target has {count} different numbers, and each is a class; for a regression give --loss squared"]
 
 
 def _read_numbers(cells: Cells, loss: str) -> Vector:
@@ -53,11 +53,11 @@ def _require_classes(labels: Vector, where: str) -> None:
     if labels.dtype.kind == "f" and (fractional := labels != np.trunc(labels)).any():
         row = int(fractional.argmax())
         raise InputError(
-            f"{where} is {labels[row]:g} in {Cells.row(row)}, and --loss logistic predicts classes; for a regression "
-            "give --loss squared"
+            f"{where} is {labels[row]:.15g} in {Cells.row(row)}, and --loss logistic predicts classes; for a "
+            "regression give --loss squared"
         )
     if (labels == labels[0]).all():
-        label = show(labels[0]) if labels.dtype.kind == "U" else f"{labels[0]:g}"
+        label = show(labels[0]) if labels.dtype.kind == "U" else f"{labels[0]:.15g}"
         raise InputError(
             f"{where} is {label} in every row, and --loss logistic needs two classes at least; add rows of another "
             "class, or give another --target"
