@@ -112,12 +112,13 @@ def find_row_names(data: Data) -> list[str]:
 
     if not hasattr(data.X, "column_names") or data.rows < _FEW_ROWS:
         return []
-    counts = {name: pyarrow.compute.count_distinct(data.X[name]).as_py() for name in data.X.column_names}
+    texts = {name: data.X[name] for name in data.X.column_names if data.X[name].type == "string"}
+    counts = {name: pyarrow.compute.count_distinct(column).as_py() for name, column in texts.items()}
     return [
         f"column {name!r} has {count} different texts in {data.rows} rows; if it names the rows, give --id {name!r} "
         f"or --ignore {name!r}"
         for name, count in counts.items()
-        if data.X[name].type == "string" and count > _MOSTLY_DIFFERENT * data.rows
+        if count > _MOSTLY_DIFFERENT * data.rows
     ]
 
 

@@ -47,7 +47,11 @@ _POSITIVE = click.FloatRange(0.0, min_open=True)
 @click.option("--ignore", metavar="COLUMNS", help="Columns of a CSV or Parquet file to leave out.")
 @click.option("--text", metavar="COLUMNS", help="Columns of numbers or dates to take as text, such as postcodes.")
 @role_options
-@loss_option(ESTIMATORS)
+@loss_option(
+    ESTIMATORS,
+    "What the target is: logistic for classes; squared, or huber with outliers, for numbers; poisson for counts; gamma "
+    "for amounts above 0; tweedie for amounts of which many are 0.",
+)
 @click.option("--power", type=float, metavar="P", help="Tweedie's power, above 1 and below 2. [default: 1.5]")
 @click.option("--delta", type=_POSITIVE, metavar="D", help="Huber: errors beyond it count linearly. [default: 1]")
 @click.option("--intercept/--no-intercept", default=True, show_default=True, help="Add an unpenalised intercept.")
@@ -201,7 +205,7 @@ def _describe(table: Table, blocks: list[dict[str, Any]], loss: str, model: Any,
     ]
     if model.fit_intercept:
         lines.append(("intercept", "", "1", "0", f"{np.linalg.norm(model.intercept_):.4g}"))
-    rows = f"{table.rows} rows" + (f", {table.format}" if table.format else "")
+    rows = f"{table.rows} rows{table.format and ', '}{table.format}"
     parts = [f"{table.file.name}: {rows}; {loss} loss", align_columns(lines), str(model.result_)]
     return "\n\n".join([*parts, *map(_describe_scores, scores, scores.values())])
 

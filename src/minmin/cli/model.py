@@ -23,10 +23,10 @@ target_option = click.option(
 )
 
 
-def loss_option(names: Iterable[str]) -> Callable[..., Any]:
+def loss_option(names: Iterable[str], text: str = "The loss of a row.") -> Callable[..., Any]:
     """The option --loss with these choices."""
     choice = click.Choice(sorted(names))
-    return click.option("--loss", type=choice, default="logistic", show_default=True, help="The loss of a row.")
+    return click.option("--loss", type=choice, default="logistic", show_default=True, help=text)
 
 
 _OPTIONS = [
@@ -56,8 +56,8 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class Model:
     """A linear model with two blocks: the problem, its file, and the names of its columns.
 
-    ``labels`` are the two classes in the file if the loss is of classes, and ``first_index`` is the index of the first
-    column in a LIBSVM file.
+    ``labels`` are the two classes in the file if the loss is of classes, ``first_index`` is the index of the first
+    column in a LIBSVM file, and ``format`` says how a CSV file is written if its name does not.
     """
 
     file: Path
@@ -67,11 +67,12 @@ class Model:
     rows: int
     labels: Any
     first_index: int | None
+    format: str
 
     def __str__(self) -> str:
         p = self.problem
         return (
-            f"{self.file.name}: {self.rows} rows; x: {describe_columns(self.x_columns)}; "
+            f"{self.file.name}: {self.rows} rows{self.format and ', '}{self.format}; x: {describe_columns(self.x_columns)}; "
             f"y: {describe_columns(self.y_columns)}\n"
             f"{p.loss.name} loss, alpha_x = {p.alpha_x:.3g}, alpha_y = {p.alpha_y:.3g}"
         )
@@ -118,7 +119,7 @@ def _read_model(
     )
     labels = np.array([-1 if (values == -1.0).any() else 0, 1])
     x_names, y_names = ([table.names[i] for i in columns] for columns in (x, y))
-    return Model(file, problem, x_names, y_names, rows, labels, table.first_index)
+    return Model(file, problem, x_names, y_names, rows, labels, table.first_index, table.format)
 
 
 def choose_storage(matrix: Any) -> Any:
