@@ -47,6 +47,10 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
     """Repeat the paper's experiments: figures, all counts, and a verdict on each claim.
 
     The paper is Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439. The report is index.html in the folder --out.
+    'all' is quadratic, logistic and scaling. 'federated' is the paper's application, and 'relatives' counts what its
+    introduction, related work and discussion name: an inexact outer method, cutting planes, alternating minimisation,
+    sliding, several blocks, and more. Experiments with the same --out share a report.
+
     After Ctrl-C, the same command resumes from the finished runs in that folder. The command does not write to a
     folder that contains other files.
 
@@ -55,6 +59,8 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
       minmin reproduce
     Only the federated application, on a9a:
       minmin reproduce federated --a9a a9a.gz --out federated
+    Rivals, relatives and extensions of BAM, in about two minutes:
+      minmin reproduce relatives --out relatives
     Only the quadratics, with more seeds:
       minmin reproduce quadratic --seeds 30 --out quadratics
     A quick trial:

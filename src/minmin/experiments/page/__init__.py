@@ -71,7 +71,7 @@ def _count_verdicts(claims: list[Claim]) -> list[tuple[str, int]]:
 
 def _symbols(text: str) -> Markup:
     """Text with subscripts for κ_x, L_y and so on."""
-    return Markup(re.sub(r"([A-Za-zκμ])_([xyfg])\b", r"\1<sub>\2</sub>", str(escape(text))))
+    return Markup(re.sub(r"([A-Za-zκμ])_(xx|yy|xy|[xyfg])\b", r"\1<sub>\2</sub>", str(escape(text))))
 
 
 def _group(summary: Summary, group: str, command: str) -> dict[str, Any]:

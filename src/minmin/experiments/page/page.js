@@ -117,7 +117,7 @@
 
   function draw(plot, panel) {
     if (panel.curves) {
-      const legend = { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" };
+      const legend = { orientation: "h", x: 0, y: -0.28, yanchor: "top" };
       return Plotly.react(plot, studyTraces(panel), { ...layout(panel.x_title, panel.y_title), legend, showlegend: true }, config);
     }
     const now = chosen();

@@ -45,16 +45,15 @@ def _judge_inexact(trials: Trials) -> list[Claim]:
         alone = (show(trials.slope(trials[f"inexact-{block}"], bam, "grad_y")) for block in "xy")
         return row._replace(measured=f"{row.measured}; over κ_x and κ_y alone {' and '.join(alone)}")
 
-    slopes = {key: trials.slope(trials[key], c.INEXACT, "grad_y") for key in sweeps}
-    shown = (f"{show(slopes[key])} over {axis}, promised {power:g}" for key, (axis, power) in sweeps.items())
-    ratios = [slopes[key] / power for key, (_, power) in sweeps.items()]
-
     return [
         Claim(
             "Related works",
             "A method in x with inner solves in y takes ∇ᵧ calls like √(κ_x κ_y).",
             f"The slope of log ∇ᵧ calls over log κ, divided by its power in √(κ_x κ_y): at most {FASTER:g}.",
-            [Row(c.INEXACT.label, f"slopes {'; '.join(shown)}", judge(ratios, FASTER))],
+            [
+                slope_row(trials, key, c.INEXACT, "grad_y", power, where=f"over {axis}")
+                for key, (axis, power) in sweeps.items()
+            ],
         ),
         Claim(
             "Related works",

@@ -52,5 +52,5 @@ def _draw_panel(axis: Axes, trials: Trials, study: Study) -> None:
 def _math(text: str) -> str:
     """Symbols such as κ_x and ∇ₓ as formulas: not every font has the letters."""
     text = text.replace("∇ₓ", "$\\nabla_x$").replace("∇ᵧ", "$\\nabla_y$")
-    text = re.sub(r"∇(\d)", r"$\\nabla_\1$", text).replace("ρ²", "$\\rho^2$")
+    text = re.sub("∇([₁₂₃])", lambda found: f"$\\nabla_{' ₁₂₃'.index(found[1])}$", text).replace("ρ²", "$\\rho^2$")
     return re.sub(r"\b([Ldκ])_(\w)", lambda found: f"${found[1].replace('κ', chr(92) + 'kappa')}_{found[2]}$", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from minmin.experiments.race import format_level
@@ -28,14 +29,15 @@ def describe_studies(trials: Trials) -> list[dict[str, Any]]:
 
 
 def _table(trials: Trials, study: Study) -> dict[str, Any]:
+    """A row per point: what varies, and the calls of each contender."""
     return {
-        "heads": [point.label for point in study.points],
+        "heads": [contender.label for contender in study.contenders],
         "rows": [
             {
-                "label": contender.label,
-                "cells": [_cell(trials, study, point, contender) for point in study.points],
+                "label": point.label,
+                "cells": [_cell(trials, study, point, contender) for contender in study.contenders],
             }
-            for contender in study.contenders
+            for point in study.points
         ],
     }
 
@@ -58,7 +60,7 @@ def panel_data(trials: Trials) -> dict[str, Any]:
     return {
         study.key: {
             "x": [point.varied for point in study.points],
-            "x_title": study.axis,
+            "x_title": re.sub(r"_(\w)", r"<sub>\1</sub>", study.axis),
             "y_title": name_calls(study),
             "curves": [
                 {

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
-
+from minmin.experiments.race import format_level
 from minmin.experiments.relatives import contenders as c
 from minmin.experiments.relatives.instances import (
     Instance,
@@ -31,7 +30,7 @@ def _vary(axis: str, values: Sequence[float], build: Callable[..., Instance], *n
 
 
 def _format(value: float) -> str:
-    return f"{value:g}" if 1e-2 < value < 1e4 else np.format_float_scientific(value, trim="-", exp_digits=1)
+    return f"{value:g}" if 1e-2 < value < 1e4 else format_level(value).replace("+", "")
 
 
 def _inexact(name: str, axis: str, fixed: str, power_of_bam: float, points: tuple[Point, ...]) -> Study:
@@ -56,8 +55,8 @@ def _cutting(name: str, axis: str, fixed: str, power: float, points: tuple[Point
     return Study(
         f"cutting-{name}",
         f"Cutting planes, against {axis}",
-        f"Coupled quadratics with a random minimiser, d_y = 20, κ_y = 100, {fixed}. Runs end at the relative gap 1e-6 "
-        f"or --tol: 1e-8 is out of reach of cutting planes for κ_x from 1e5 on. {_DOTTED}",
+        f"Coupled quadratics with a random minimiser, d_y = 20, κ_y = 100, {fixed}. Runs end at the relative gap "
+        f"1e-6, or at --tol if that is larger: beyond it cutting planes often stall for κ_x from 1e5 on. {_DOTTED}",
         axis,
         points,
         (c.CUTTING, c.BAM, c.LBFGS),
@@ -100,7 +99,7 @@ def _sliding(part: str, fixed: str, points: tuple[Point, ...]) -> Study:
 
 
 def _blocks() -> Study:
-    kinds = {f"grad_{i}": f"∇{i + 1}" for i in range(3)}
+    kinds = {f"grad_{i}": f"∇{digit}" for i, digit in enumerate("₁₂₃")}
     return Study(
         "blocks",
         "Three blocks",
@@ -133,8 +132,8 @@ def _values() -> Study:
     return Study(
         "values",
         "Values of f in place of ∇ᵧ",
-        "Coupled quadratics, d_x = 20, d_y = 10, κ_x = 100. Differences of values replace ∇ᵧ, 11 values for each; only "
-        "those of ∇ᵧ are counted. Since differences have errors, runs end at the relative gap 1e-6 or --tol.",
+        "Coupled quadratics, d_x = 20, d_y = 10, κ_x = 100. Differences of 11 values replace each ∇ᵧ, and count "
+        "as one. Since differences have errors, runs end at the relative gap 1e-6, or at --tol if that is larger.",
         "κ_y",
         _vary("κ_y", (1e1, 1e2, 1e3, 1e4), partial(tight_quadratic, kappa_x=1e2, d_y=10), "kappa_y"),
         (c.BAM, c.BAM_VALUES),
