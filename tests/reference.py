@@ -98,16 +98,26 @@ def random_glm(rng: np.random.Generator, loss: str = "logistic", n: int = 60, sp
     d_x, d_y = int(rng.integers(1, 9)), int(rng.integers(1, 6))
     X, Y = rng.standard_normal((n, d_x)), 0.3 * rng.standard_normal((n, d_y))
     margins = X @ rng.standard_normal(d_x) + Y @ rng.standard_normal(d_y)
-    target = {
-        "logistic": np.where(rng.uniform(size=n) < 1 / (1 + np.exp(-margins)), 1.0, -1.0),
-        "squared": margins + rng.standard_normal(n),
-        "poisson": rng.poisson(np.exp(np.clip(margins, -3, 3))).astype(float),
-    }[loss]
+    target = random_target(rng, loss, margins)
     alpha_x, alpha_y = 10 ** rng.uniform(-3, 0, size=2)
     if sparse:
         X = scipy.sparse.csr_array(X * (rng.uniform(size=X.shape) < 0.4))
     weight = rng.uniform(0.1, 2.0, size=n) if rng.uniform() < 0.5 else None
     return GLM(X, Y, target, loss, alpha_x=alpha_x, alpha_y=alpha_y, sample_weight=weight)
+
+
+def random_target(rng: np.random.Generator, loss: str, margins: np.ndarray) -> np.ndarray:
+    """Targets that a model with this loss and these margins might have."""
+    n, mean = len(margins), np.exp(np.clip(margins, -3, 3))
+    labels = np.where(rng.uniform(size=n) < 1 / (1 + np.exp(-margins)), 1.0, -1.0)
+    noise, counts = rng.standard_normal(n), rng.poisson(mean).astype(float)
+    if loss in ("logistic", "probit", "cloglog", "squared-hinge"):
+        return labels
+    if loss in ("squared", "huber"):
+        return margins + noise * (rng.exponential(2.0, size=n) if loss == "huber" else 1.0)
+    if loss == "gamma":
+        return mean * rng.exponential(size=n)
+    return counts * rng.gamma(2.0, size=n) if loss == "tweedie" else counts
 
 
 def with_penalties(problem: GLM, alpha_x, alpha_y) -> GLM:
@@ -116,10 +126,11 @@ def with_penalties(problem: GLM, alpha_x, alpha_y) -> GLM:
         problem.X,
         problem.Y,
         problem.target,
-        problem.loss.name,
+        problem.loss,
         alpha_x=alpha_x,
         alpha_y=alpha_y,
         sample_weight=problem.weights,
+        offset=problem.offset,
     )
 
 

@@ -192,7 +192,9 @@ class _Checks:
         if not self.problem.has_value:
             yield Finding("gradients", True, "not compared: the problem has no values")
             return
-        for name, in_x, in_y in (("∇ₓf", 1.0, 0.0), ("∇ᵧf", 0.0, 1.0)):
+        layout = self.problem.blocks
+        names = ("∇ₓf", "∇ᵧf") if layout is None else [f"∇f in {block}" for block in layout.names]
+        for name, in_x, in_y in zip(names, (1.0, 0.0), (0.0, 1.0), strict=True):
             worst = max(self._slope_error(point, self._unit(in_x, in_y)) for point in self.points for _ in range(3))
             excess, stated, measured = worst
             yield Finding(
@@ -247,22 +249,31 @@ class _Checks:
         if c is None:
             yield Finding("constants", True, "none stated")
             return
-        for block, L, mu, in_x, in_y in (("x", c.L_x, c.mu_x, 1.0, 0.0), ("y", c.L_y, c.mu_y, 0.0, 1.0)):
-            most, least = self._extreme_curvatures(in_x, in_y)
-            yield Finding(f"L_{block}", most <= _MOST_OF_L * L, f"stated {L:.6g}, measured {most:.6g} in {block} alone")
+        for in_y, (L, mu) in enumerate(((c.L_x, c.mu_x), (c.L_y, c.mu_y))):
+            most, least = self._extreme_curvatures(1.0 - in_y, float(in_y))
+            alone = f"in {c.blocks[in_y]} alone"
             yield Finding(
-                f"mu_{block}",
-                least >= _LEAST_OF_MU * mu,
-                f"stated {mu:.6g}, measured {least:.6g} in {block} alone",
+                c.name("L", bool(in_y)), most <= _MOST_OF_L * L, f"stated {L:.6g}, measured {most:.6g} {alone}"
+            )
+            yield Finding(
+                c.name("mu", bool(in_y)), least >= _LEAST_OF_MU * mu, f"stated {mu:.6g}, measured {least:.6g} {alone}"
             )
         if np.isfinite([c.L_x, c.L_y]).all():
             most, _ = self._extreme_curvatures(c.L_x**-0.5, c.L_y**-0.5)
             ok = most <= _MOST_OF_L
-            yield Finding("L_x and L_y together", ok, f"the largest curvature is {most:.6g} of what they allow")
+            yield Finding(
+                f"{c.name('L', False)} and {c.name('L', True)} together",
+                ok,
+                f"the largest curvature is {most:.6g} of what they allow",
+            )
         if c.mu_x > 0.0 and c.mu_y > 0.0:
             _, least = self._extreme_curvatures(c.mu_x**-0.5, c.mu_y**-0.5)
             ok = least >= _LEAST_OF_MU
-            yield Finding("mu_x and mu_y together", ok, f"the least curvature is {least:.6g} of what they promise")
+            yield Finding(
+                f"{c.name('mu', False)} and {c.name('mu', True)} together",
+                ok,
+                f"the least curvature is {least:.6g} of what they promise",
+            )
 
     def _extreme_curvatures(self, in_x: float, in_y: float) -> tuple[float, float]:
         """The largest and the least curvature of f with scaled blocks, by Lanczos at every point.

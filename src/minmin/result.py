@@ -165,6 +165,8 @@ class Result:
         - "passes", "passes_y": for linear models, products of X or Xᵀ (or X∘X, for a diagonal) with a vector, and of Y
           or Yᵀ, but for those in Hessians. A sample of rows for a preconditioner counts as one, and coefficients that
           are all zero cost none.
+        - "rows_y": for linear models, the rows of Y in gradients: all n for a ∇ᵧf, and as many as were drawn for a step
+          of ``inner="katyusha"``, which are in no pass. "rows": the same for X where the blocks are exchanged.
         - Of these passes, some are for what is computed once and then reused: "constants_passes" and
           "constants_passes_y" for the constants, where a Gram matrix takes one per column; "row_norms", "row_norms_y",
           "row_norms_over_penalty", "row_norms_over_penalty_y", "column_norms" and "column_norms_y". Every run that

@@ -37,6 +37,7 @@ def minimize(
     bounds_y: Any = None,
     tol: float = 1e-6,
     rtol: float = 0.0,
+    rtol_from: float | None = None,
     gtol: float | None = None,
     target_value: float | None = None,
     max_iterations: int | None = None,
@@ -86,6 +87,9 @@ def minimize(
     rtol : float
         Stop as ``converged`` also when the bound is at most rtol times f(start) - f(x, y), the decrease of f so far. It
         needs f after every iteration; 0, the default, switches it off.
+    rtol_from : float, optional
+        A value of f from which ``rtol`` measures the decrease, in place of f(start): a run from a good start has little
+        left to gain, and would end late. Estimators give f of a model without features.
     gtol : float, optional
         Stop as ``converged`` also when no entry of ∇ₓf or ∇ᵧf is larger than gtol in absolute value. The run ends
         at tol, rtol or gtol, whichever comes first; ``tol=0, gtol=1e-8`` looks at the gradients alone. For a
@@ -138,7 +142,8 @@ def minimize(
 
         "bam":
 
-        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg".
+        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg"; or "katyusha", which draws rows of a
+          :class:`minmin.problems.GLM`, by ``seed``.
         - ``outer="x"``: the block that is moved once per iteration, also "y" or "auto".
         - ``scheme="nesterov"``: the outer steps, also "triple-momentum": fewer calls of ∇ₓ, but no theorem for
           inexact inner solves.
@@ -197,6 +202,7 @@ def minimize(
     criteria = StoppingCriteria(
         tol=tol,
         rtol=rtol,
+        rtol_from=rtol_from,
         gtol=gtol,
         target_value=target_value,
         max_iterations=max_iterations,
@@ -218,7 +224,7 @@ def minimize(
         check_method(built, outer.orient(problem))
         loop = Loop(
             problem,
-            built.aim(tol),
+            built.aim(tol) if rtol_from is None else built.aim(tol).aim_relative(rtol, rtol_from),
             outer,
             (x, y),
             criteria,

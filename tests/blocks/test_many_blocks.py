@@ -111,7 +111,9 @@ def test_blocks_of_pytorch_come_back_as_blocks_of_pytorch():
 
 def test_check_and_budgets_work_on_several_blocks():
     case = make_case([1e2, 1e3, 1e4])
-    assert minmin.check(case.function()).ok
+    report = minmin.check(case.function())
+    assert report.ok
+    assert "L of blocks 1 and 2" in str(report)
     r = minmin.minimize(case.function(), method="bam", tol=1e-12, max_grad_y=50)
     assert r.status == "budget"
     assert r.calls["grad_2"] == r.calls["grad_y"] == 50
@@ -178,6 +180,8 @@ def test_what_takes_two_blocks_alone_says_so():
         minmin.minimize(problem, np.zeros(2), np.zeros(4))
     with pytest.raises(minmin.InputError, match="leave outer and cost_ratio out"):
         minmin.minimize(problem, method="bam", outer="y")
+    with pytest.raises(minmin.UnsupportedError, match="inner='newton' takes two blocks"):
+        minmin.minimize(problem, method="bam", inner="newton")
     with pytest.raises(minmin.InputError, match="Composite takes no problem with sizes"):
         Composite(problem, term_x=NonNegative())
     with pytest.raises(minmin.InputError, match="Split takes no problem with sizes"):

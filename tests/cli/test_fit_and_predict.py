@@ -189,7 +189,7 @@ def test_what_is_saved_is_the_estimator_whole(call, csv, model):
 def test_every_estimator_that_python_saves_can_predict(call, csv, table, tmp_path, name):
     path = tmp_path / "model.skops"
     frame = table.select([*WORDS, "age", "price"]).to_pandas()
-    fitted = getattr(estimators, name)(["word_*"]).fit(frame, table["clicked"].to_pandas())
+    fitted = getattr(estimators, name)(["word_*"]).fit(frame, table["clicked"].to_pandas() + 1)
     path.write_bytes(saved.dump(fitted))
     code, out, _ = call("predict", path, csv)
     assert code == 0
@@ -197,9 +197,9 @@ def test_every_estimator_that_python_saves_can_predict(call, csv, table, tmp_pat
 
 
 def test_exit_code_1_short_of_the_tolerance(call, csv):
-    code, out, err = call("fit", csv, "--target", "clicked", "--tol", 1e-30)
+    code, out, err = call("fit", csv, "--target", "clicked", "--max-seconds", 1e-9)
     assert code == 1
-    assert "stalled" in out
+    assert "budget" in out
     assert err == ""
 
 

@@ -72,7 +72,7 @@ def assert_loss(loss, targets, seed=0):
         assert np.all(curvature <= loss.max_curvature * (1 + 1e-12)), "curvature exceeds max_curvature"
         assert np.all(curvature >= loss.min_curvature * (1 - 1e-12)), "curvature is below min_curvature"
         assert_distance(loss, margins, target, rng)
-        assert_conjugate_radius(loss, margins, target, rng)
+        assert_fenchel_gap(loss, margins, target, rng)
     X, Y = rng.standard_normal((n, 4)), rng.standard_normal((n, 2))
     problem = GLM(X, Y, targets, loss, alpha_x=1e-2, alpha_y=1e-3)
     assert minmin.check(problem).ok
@@ -87,29 +87,31 @@ def assert_loss(loss, targets, seed=0):
 
 
 def assert_distance(loss, margins, target, rng):
-    """Over a change of distance 1 the second derivative changes by a factor e at most."""
+    """Over a change of distance d <= 1 the second derivative changes by a factor exp(d) at most."""
     for m, t in zip(margins, target, strict=True):
         m, t, u = np.array([m]), np.array([t]), rng.uniform(-1, 1, size=1)
-        before, after = (float(loss.curvature(at, t, loss.prepare(at, t))[0]) for at in (m, m + u))
-        most = np.exp(loss.distance(u)) * (1 + 1e-9)
-        assert after <= most * before + 1e-12, f"from {m} by {u} the curvature grows from {before} to {after}: distance"
+        distance = loss.distance(u, m, t)
+        if distance <= 1.0:
+            before, after = (float(loss.curvature(at, t, loss.prepare(at, t))[0]) for at in (m - u, m))
+            low, high = sorted([before, after])
+            changes = f"from {m - u} to {m} the curvature changes from {before} to {after}: distance"
+            assert high <= np.exp(distance) * (1 + 1e-9) * low + 1e-12, changes
 
 
-def assert_conjugate_radius(loss, margins, target, rng):
-    """ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² for |u| up to the radius, ℓ*(s) from below by many points."""
-    if not 0.0 < loss.conjugate_radius < np.inf:
-        return
+def assert_fenchel_gap(loss, margins, target, rng):
+    """ℓ(m) + ℓ*(c·s) - c·m·s is at most the gap of the dual point, ℓ* from below by many points."""
     grid = np.linspace(-30.0, 30.0, 601)
     for m, t in zip(margins, target, strict=True):
-        u = loss.conjugate_radius * rng.uniform(-1, 1)
+        u = np.array([rng.uniform(-1, 1) * 10 ** rng.uniform(-2, 0.5)])
+        one = np.ones(1)
         here, there = (np.array([m]), np.array([t])), (grid, np.full(grid.shape, t))
-        value, slope, curvature = (
-            float(f(*here, loss.prepare(*here))[0]) for f in (loss.value, loss.slope, loss.curvature)
-        )
-        s = slope + curvature * u
+        value, slope = (float(f(*here, loss.prepare(*here))[0]) for f in (loss.value, loss.slope))
+        near = loss.hessian(*here, loss.prepare(*here), one)
+        point = loss.find_dual_point(u, *here, one, near, 0.0)
+        s = point.scale * (slope + float((near.diagonal * u)[0]))
         conjugate = np.max(s * grid - loss.value(*there, loss.prepare(*there)))
         gap = value + conjugate - m * s
-        assert gap <= curvature * u * u + 1e-9 * (1 + abs(value)), "conjugate_radius is too large"
+        assert gap <= point.gap + 1e-9 * (1 + abs(value)), "self_concordance is too small"
 
 
 def assert_method(method, tmp_path, tol=1e-6):

@@ -8,7 +8,7 @@ import pytest
 import minmin
 from minmin.methods import Bam, Nag
 from minmin.methods.adaptive import Adaptive
-from minmin.problems import Composite, Function
+from minmin.problems import Composite, Function, Quadratic
 from minmin.terms import L1
 from reference import ExactQuadratic, as_function, glm_minimum, random_glm, random_quadratic
 
@@ -56,6 +56,42 @@ def test_a_wrong_guess_of_the_constants_costs_little(name, of_L, of_mu):
         L_x, L_y = of_L * c.L_x, of_L * c.L_y
         guess = minmin.Constants(L_x, L_y, min(of_mu * c.mu_x, L_x), min(of_mu * c.mu_y, L_y))
         compare(case, name, Adaptive(PLAIN[name], joint=name == "nag", guess=guess), 2.5)
+
+
+@pytest.mark.parametrize(("name", "calls"), [("bam", 3), ("nag", 2)])
+def test_the_probing_steps_cost_two_calls_of_which_nag_uses_one_again(name, calls):
+    problem = random_quadratic(np.random.default_rng(3))
+    r = minmin.minimize(problem, method=name, adaptive=True, max_iterations=1)
+    assert r.calls["grad_x"] == calls
+
+
+class Stubborn(Nag):
+    def without_momentum(self, state):
+        return state
+
+
+def test_momentum_that_is_dropped_uphill_saves_calls():
+    rng = np.random.default_rng(8)
+    problems = [random_quadratic(rng, max_condition=300.0) for _ in range(10)]
+    with_it, without = (
+        sum(minmin.minimize(p, method=Adaptive(method, joint=True)).calls["grad_x"] for p in problems)
+        for method in (Stubborn(), Nag())
+    )
+    assert without <= 0.9 * with_it
+
+
+def test_too_low_a_smoothness_does_not_spoil_the_bound():
+    """In a narrow valley secants show the curvature along it alone, and a step across it may then go uphill."""
+    steep, across = 5.66, 51317.0
+    along = -np.sqrt((steep - 0.0192) * across)
+    quadratic = Quadratic(np.array([[steep, along], [along, across]]), np.array([0.3, 1.0]), d_x=1)
+    exact = ExactQuadratic(quadratic)
+    for mu_x in (0.003, 0.3):
+        guess = minmin.Constants(L_x=0.3, L_y=600.0, mu_x=mu_x, mu_y=0.5)
+        for start in np.random.default_rng(0).standard_normal((10, 2)):
+            r = minmin.minimize(quadratic, start[:1], start[1:], method=Adaptive(Bam(), joint=False, guess=guess))
+            assert r.success
+            assert exact.gap(r.x, r.y) <= 1e-6
 
 
 @pytest.mark.parametrize("name", PLAIN)

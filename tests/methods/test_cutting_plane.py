@@ -54,6 +54,17 @@ def test_calls_grow_like_d_log_1_over_eps_whatever_kappa_is(d):
     assert max(calls) <= 1.5 * min(calls)
 
 
+@pytest.mark.parametrize("d", [2, 5])
+def test_calls_to_reach_the_same_share_of_the_ball_do_not_depend_on_kappa(d):
+    """The eigenvalues of H have the geometric mean √κ, so F is within ε√κR²/2 of its minimum in ε^(d/2) of the ball."""
+    radius, calls = 11.0, []
+    for kappa in (10.0, 1e3, 1e5):
+        r = solve(small_x(d, kappa, seed=d), radius=radius, tol=1e-6 * 0.5 * math.sqrt(kappa) * radius**2)
+        assert r.certified
+        calls.append(r.calls["grad_x"])
+    assert max(calls) <= 1.3 * min(calls)
+
+
 def test_every_cut_is_below_the_reduced_function_though_y_is_not_exact():
     rng, errors = np.random.default_rng(4), []
     for _ in range(5):
@@ -234,7 +245,7 @@ def test_what_it_cannot_minimise_is_refused_with_another_method():
         solve(small_x(2, 10.0, seed=0, mu_y=None), inner="nag")
     with pytest.raises(minmin.UnsupportedError, match="inner='newton' needs a y-Hessian"):
         solve(as_function(Quadratic.random(d_x=2, d_y=2)), inner="newton")
-    with pytest.raises(minmin.InputError, match="unknown inner 'nag-ogmg'"):
+    with pytest.raises(minmin.InputError, match="inner='nag-ogmg' is for method 'bam' alone"):
         CuttingPlane(inner="nag-ogmg")
 
 

@@ -35,6 +35,12 @@ def test_it_saves_calls_in_x_up_to_a_condition_number_in_y_of_a_million():
         assert count_calls(problem)[0] <= 1.0
 
 
+def test_where_y_is_better_conditioned_than_x_the_inner_solves_cost_little():
+    for kappa_y in (1.5, 10.0, 50.0):
+        problem = Quadratic.random(d_x=20, d_y=10, mu_x=1.0, L_x=500.0, mu_y=1.0, L_y=kappa_y, coupling=1.0)
+        assert count_calls(problem)[1] <= 1.2
+
+
 @pytest.mark.parametrize("kappa_x", [1.0, 1.01, 3.0])
 def test_it_converges_where_x_is_well_conditioned(kappa_x):
     """λ would be infinite for κ_x = s."""

@@ -6,7 +6,7 @@ import scipy.sparse
 
 import minmin
 from minmin import Constants, InputError
-from minmin.problems import GLM, Function, Quadratic, Softmax
+from minmin.problems import GLM, Function, Huber, NegativeBinomial, Quadratic, Softmax, Tweedie
 
 EYE = np.eye(3)
 ONES = np.ones(3)
@@ -19,8 +19,8 @@ def glm(X=None, Y=None, target=None, loss="logistic", **options):
     return GLM(X, Y, target, loss, **{"alpha_x": 0.1, "alpha_y": 0.1, **options})
 
 
-def softmax(target, classes=None):
-    return Softmax(np.ones((4, 2)), np.ones((4, 1)), target, classes, alpha_x=0.1, alpha_y=0.1)
+def softmax(target, classes=None, **options):
+    return Softmax(np.ones((4, 2)), np.ones((4, 1)), target, classes, alpha_x=0.1, alpha_y=0.1, **options)
 
 
 def with_entry(value, index=(1, 0)):
@@ -72,6 +72,21 @@ CASES = {
     "labels of two kinds": (lambda: glm(target=[1, -1, 0, 1]), r"target\[2\] = 0"),
     "text labels": (lambda: glm(target=list("abcd")), r"target holds <U1"),
     "negative counts": (lambda: glm(target=[1, 0, -3, 1], loss="poisson"), r"target\[2\] = -3: .*counts >= 0"),
+    "a gamma target of zero": (lambda: glm(target=[1, 2, 0, 1], loss="gamma"), r"target\[2\] = 0: .*gamma.* > 0"),
+    "a negative Tweedie target": (lambda: glm(target=[1, -2, 0, 1], loss="tweedie"), r"target\[1\] = -2: .*>= 0"),
+    "a negative count": (lambda: glm(target=[1, 2, 0, -1], loss="negative-binomial"), r"target\[3\] = -1: .*>= 0"),
+    "labels of the probit loss": (lambda: glm(target=[1, 0, 2, 1], loss="probit"), r"target\[2\] = 2: the probit loss"),
+    "a Tweedie power of 2": (lambda: Tweedie(power=2), r"power = 2 must lie between 1 and 2; .* for 2 loss='gamma'"),
+    "a Tweedie power as text": (lambda: Tweedie("1.5"), r"power must be a number, got '1.5'"),
+    "a dispersion of 0": (lambda: NegativeBinomial(0.0), r"dispersion = 0 must be finite and above 0; .*'poisson'"),
+    "a negative delta": (lambda: Huber(-1.0), r"delta = -1 must be finite and above 0"),
+    "short offset": (lambda: glm(offset=[1.0]), r"offset has shape \(1,\); give one number for each row, so \(4,\)"),
+    "offset has a NaN": (lambda: glm(offset=[0, np.nan, 0, 0]), r"offset holds nan at index 1"),
+    "text in the offset": (lambda: glm(offset=list("abcd")), r"offset holds <U1"),
+    "offset of a Softmax": (
+        lambda: softmax([0, 1, 2, 0], offset=np.zeros(4)),
+        r"offset has shape \(4,\); give one number for each row and class, so \(4, 3\)",
+    ),
     "negative weight": (lambda: glm(sample_weight=[1, 1, -1, 1]), r"sample_weight\[2\] = -1 is negative"),
     "zero weights": (lambda: glm(sample_weight=np.zeros(4)), r"zero everywhere"),
     "short weights": (lambda: glm(sample_weight=[1.0]), r"sample_weight has shape"),

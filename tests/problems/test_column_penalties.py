@@ -27,7 +27,7 @@ def with_unit_penalties(problem):
     return twin, *roots
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["logistic", "squared", "poisson"])
 @given(seed=seeds)
 def test_it_is_the_problem_with_columns_scaled_by_the_root(loss, seed):
     rng = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def test_nearly_equal_penalties_are_nearly_one(seed):
     assert other.calls["passes"] == one.calls["passes"] + by_column  # the norms of the rows over the penalties
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["logistic", "squared", "poisson"])
 @given(seed=seeds)
 def test_columns_of_y_without_a_penalty_are_certified_beside_others(loss, seed):
     rng = np.random.default_rng(seed)

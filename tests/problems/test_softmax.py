@@ -85,7 +85,7 @@ def test_the_fenchel_gap_is_at_most_the_hessian(seed, log_size):
     p = softmax(margins, axis=1)
     change = hessian.times(u) / problem.weights[:, None]
     q = p + change
-    assert loss.is_in_dual_domain(u, hessian) == bool(np.all(q >= -1e-300))
+    assert loss.is_in_dual_domain(u, margins, target, hessian) == bool(np.all(q >= -1e-300))
     if np.all(q >= 0):
         gap = np.sum(xlogy(q, q / p) - change, axis=1)
         assert np.all(gap <= np.sum(u * change, axis=1) + 1e-13)

@@ -38,9 +38,10 @@ from minmin.errors import InputError, MinMinError
 )
 @click.option("--alpha", type=float, metavar="A", help="The penalty of the columns in no --block. [default: 1/rows]")
 @click.option("--ignore", metavar="COLUMNS", help="Columns of a CSV or Parquet file to leave out.")
-@loss_option
+@loss_option(["logistic", "squared", "poisson"])
 @click.option("--intercept/--no-intercept", default=True, show_default=True, help="Add an unpenalised intercept.")
 @tol_option(type=click.FloatRange(0.0, min_open=True))
+@click.option("--max-seconds", type=click.FloatRange(0.0, min_open=True), help="Stop after this time anyway.")
 @save_option("skops", "Write the model to this file, for 'minmin predict'.")
 @output_options
 def fit(
@@ -52,6 +53,7 @@ def fit(
     loss: str,
     intercept: bool,
     tol: float,
+    max_seconds: float | None,
     save: Path | None,
     output: Output,
 ) -> int:
@@ -79,7 +81,7 @@ def fit(
     blocks = choose_blocks(table, specs, ignore)
     default = 1.0 / table.rows if alpha is None else alpha
     alphas = {name: specs[name].alpha if name in specs else default for name in blocks}
-    options = {"fit_intercept": intercept, "tol": tol, "verbose": output.shows_progress}
+    options = {"fit_intercept": intercept, "tol": tol, "max_seconds": max_seconds, "verbose": output.shows_progress}
     model = _fit(table, values, blocks, loss, alpha=alphas, **options)
     fitted_blocks = [
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,20 @@ from minmin.problems.linear.losses import LOSSES
 target_option = click.option(
     "--target", metavar="COLUMN", help="The column to predict in a CSV or Parquet file (LIBSVM files have a label)."
 )
-loss_option = click.option(
-    "--loss", type=click.Choice(sorted(LOSSES)), default="logistic", show_default=True, help="The loss of a row."
-)
+
+
+def loss_option(names: Iterable[str]) -> Callable[..., Any]:
+    """The option --loss with these choices."""
+    choice = click.Choice(sorted(names))
+    return click.option("--loss", type=choice, default="logistic", show_default=True, help="The loss of a row.")
+
+
 _OPTIONS = [
     click.argument("file", type=click.Path(path_type=Path)),
     target_option,
     click.option("--x-columns", metavar="COLUMNS", help="The expensive block. [default: all columns not in y]"),
     click.option("--y-columns", metavar="COLUMNS", help="The cheap block. [default: all columns not in x]"),
-    loss_option,
+    loss_option(LOSSES),
     click.option("--alpha-x", type=float, metavar="A", help="The penalty of x: adds A/2 |x|². [default: 1/rows]"),
     click.option("--alpha-y", type=float, metavar="A", help="The penalty of y: adds A/2 |y|². [default: 1/rows]"),
 ]

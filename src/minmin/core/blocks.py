@@ -78,6 +78,11 @@ class BlockLayout(NamedTuple):
         return sum(self.sizes[i] for i in self.rest)
 
     @property
+    def names(self) -> tuple[str, str]:
+        """What the user calls x and y."""
+        return f"block {self.outer}", _name_blocks(self.rest)
+
+    @property
     def constants(self) -> Constants | None:
         """The constants of f in x and in y."""
         if self.L is None or self.mu is None:
@@ -85,8 +90,7 @@ class BlockLayout(NamedTuple):
         in_x = 1.0 / self.scales[self.outer] ** 2
         scaled = [(self.L[i] / self.scales[i] ** 2, self.mu[i] / self.scales[i] ** 2) for i in self.rest]
         L_y, mu_y = max(L for L, _ in scaled), min(mu for _, mu in scaled)
-        names = f"block {self.outer}", _name_blocks(self.rest)
-        return Constants(self.L[self.outer] * in_x, L_y, self.mu[self.outer] * in_x, mu_y, self.source, names)
+        return Constants(self.L[self.outer] * in_x, L_y, self.mu[self.outer] * in_x, mu_y, self.source, self.names)
 
     @property
     def saves_calls_inside(self) -> bool:

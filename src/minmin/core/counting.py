@@ -46,6 +46,8 @@ _SWAPPED_NAMES = {
     "hess_yy": ("hess_xx",),
     "passes": ("passes_y",),
     "passes_y": ("passes",),
+    "rows": ("rows_y",),
+    "rows_y": ("rows",),
 }
 
 

@@ -48,6 +48,10 @@ class Swapped(Problem):
         return None if constants is None else constants.swapped()
 
     @property
+    def row_obstacle(self) -> str:
+        return f"{type(self.original).__name__} is not known to be a sum over rows"
+
+    @property
     def prototype(self) -> Array:
         return self.original.prototype
 

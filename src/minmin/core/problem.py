@@ -152,6 +152,11 @@ class Problem(ABC):
         return self.term_x is not None or self.term_y is not None
 
     @property
+    def row_obstacle(self) -> str:
+        """Why a solver cannot draw rows of a sum in y, as a clause; empty if every part's slice is a ``RowSum``."""
+        return f"{type(self).__name__} is not known to be a sum over rows"
+
+    @property
     def constants(self) -> Constants | None:
         """Smoothness and strong convexity, or None if they are not known."""
         return None

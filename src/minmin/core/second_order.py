@@ -133,7 +133,7 @@ class SecondOrderEvaluation(Evaluation):
 
     @abstractmethod
     def model_distance(self, direction: Direction, dy: Vector) -> float:
-        """The length of the step (dx, dy) in units of the region where the model's curvature is about right.
+        """The length of the step (dx, dy) that led here, in units of the region where its curvature is about right.
 
         Within one unit the curvature of f changes by a factor e at most. Zero if the quadratic model is exact.
         """

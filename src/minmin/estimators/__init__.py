@@ -7,15 +7,23 @@ try:
 except ImportError as error:
     raise ImportError(needs_extra("minmin.estimators", "scikit-learn", "sklearn")) from error
 
+from minmin.estimators.log_link import (
+    BlockGammaRegressor,
+    BlockPoissonRegressor,
+    BlockPoissonRegressorCV,
+    BlockTweedieRegressor,
+)
 from minmin.estimators.logistic import BlockLogisticRegression, BlockLogisticRegressionCV
-from minmin.estimators.poisson import BlockPoissonRegressor, BlockPoissonRegressorCV
-from minmin.estimators.ridge import BlockRidge, BlockRidgeCV
+from minmin.estimators.ridge import BlockHuberRegressor, BlockRidge, BlockRidgeCV
 
 __all__ = [
+    "BlockGammaRegressor",
+    "BlockHuberRegressor",
     "BlockLogisticRegression",
     "BlockLogisticRegressionCV",
     "BlockPoissonRegressor",
     "BlockPoissonRegressorCV",
     "BlockRidge",
     "BlockRidgeCV",
+    "BlockTweedieRegressor",
 ]

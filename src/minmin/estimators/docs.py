@@ -23,6 +23,10 @@ blocks : dict or list of column selectors, optional
 alpha : float, sequence or dict
     The penalties: one number for all blocks, a sequence in the order of the blocks, or a dict by the names of the
     blocks. 0 is allowed. {scale}
+power : float
+    The variance of the target is proportional to its mean to this power, above 1 and below 2.
+delta : float
+    Residuals beyond it count linearly; in the units of the target.
 alphas : int, dict or sequence, optional
     The penalties to try. A dict has a list of values per block, of which all combinations are tried. In a sequence of
     numbers, each number is the penalty of all blocks at once. Any other sequence lists combinations, as tuples in the
@@ -32,6 +36,8 @@ cv : int, splitter or iterable, optional
     As in scikit-learn; {folds} by default.
 scoring : str or callable, optional
     As in scikit-learn; by default minus the mean loss of the held-out samples.
+n_jobs : int, optional
+    The number of folds that are fitted at once, in threads; -1 for all processors. The result does not depend on it.
 cheap : name or list of names of blocks, optional
     The blocks that Newton's method eliminates by a factorisation; () for none. By default those for which this is
     expected to be faster: small blocks or, if there are none, full columns of sparse data.
@@ -40,7 +46,11 @@ fit_intercept : bool
 class_weight : dict or "balanced", optional
     As in scikit-learn.
 tol : float
-    A fit ends when f - f* <= tol is proved, where f is the objective above and f* its minimum.
+    A fit ends when f - f* <= tol·(f(null) - f) is proved, where f is the objective above, f* its minimum, and f(null)
+    its value for the intercept alone, with offset and weights. So units of the features and of the target do not
+    matter. It also ends where rounding errors in f hide the rest.
+max_iter : int, optional
+    A fit that takes more Newton steps stops with a ConvergenceWarning.
 max_seconds : float, optional
     A fit that takes longer stops with a ConvergenceWarning.
 warm_start : bool

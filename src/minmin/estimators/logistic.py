@@ -54,7 +54,7 @@ class Logistic(ClassifierMixin, BlockModel):
         self.classes_ = np.unique(y)
         codes = np.searchsorted(self.classes_, y)  # faster than np.unique(y, return_inverse=True)
         if self.class_weight is not None:
-            of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            of_class = self._weigh_classes(y, codes, weights)
             weights = of_class[codes] if weights is None else weights * of_class[codes]
         counts = np.bincount(codes, weights)
         if (counts > 0).sum() < 2:
@@ -64,6 +64,16 @@ class Logistic(ClassifierMixin, BlockModel):
             )
         self._require_classes(codes, weights, "the data")
         return codes, weights
+
+    def _weigh_classes(self, y: Any, codes: Vector, weights: Vector | None) -> Vector:
+        """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn."""
+        if not isinstance(self.class_weight, str) or weights is None:
+            return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=y))
+        if self.class_weight != "balanced":
+            raise InputError(f"class_weight must be a dict or 'balanced', got {self.class_weight!r}")
+        totals = np.bincount(codes, weights)
+        balanced: Vector = np.divide(totals.sum(), len(totals) * totals, out=np.ones_like(totals), where=totals > 0.0)
+        return balanced
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         counts = np.bincount(target, weights, minlength=len(self.classes_))
@@ -80,40 +90,42 @@ class Logistic(ClassifierMixin, BlockModel):
     def _unshape(self) -> tuple[Vector, Any]:
         return (self.coef_, self.intercept_) if len(self.coef_) > 1 else (self.coef_[0], self.intercept_[0])
 
-    def decision_function(self, X: Any) -> Vector:
+    def decision_function(self, X: Any, offset: Any = None) -> Vector:
         """The margins of the samples: positive for the second of two classes; for more, one column per class.
 
         Parameters
         ----------
         X : array, scipy.sparse or frame of shape (n_samples, n_features)
+        offset : array of shape (n_samples,), optional
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
         """
-        margins = self._margins(X)
+        margins = self._margins(X, offset)
         return margins if margins.shape[1] > 1 else margins[:, 0]
 
-    def predict(self, X: Any) -> Vector:
+    def predict(self, X: Any, offset: Any = None) -> Vector:
         """The most probable class of each sample."""
-        margins = self.decision_function(X)
+        margins = self.decision_function(X, offset)
         codes = (margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)
         predicted: Vector = self.classes_[codes]
         return predicted
 
-    def predict_proba(self, X: Any) -> Vector:
+    def predict_proba(self, X: Any, offset: Any = None) -> Vector:
         """The probability of each class, in the order of ``classes_``."""
-        return self._by_class(X, expit, softmax)
+        return _by_class(self.decision_function(X, offset), expit, softmax)
 
-    def predict_log_proba(self, X: Any) -> Vector:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Vector:
         """The logarithms of the probabilities; accurate even if a probability underflows."""
-        return self._by_class(X, log_expit, log_softmax)
+        return _by_class(self.decision_function(X, offset), log_expit, log_softmax)
 
-    def _by_class(self, X: Any, of_two: Callable[[Vector], Vector], of_several: Callable[..., Vector]) -> Vector:
-        margins = self.decision_function(X)
-        if margins.ndim == 1:
-            return np.stack([of_two(-margins), of_two(margins)], axis=1)
-        return of_several(margins, axis=1)
+
+def _by_class(margins: Vector, of_two: Callable[[Vector], Vector], of_several: Callable[..., Vector]) -> Vector:
+    """One column per class, from the margins of two classes or of several."""
+    if margins.ndim == 1:
+        return np.stack([of_two(-margins), of_two(margins)], axis=1)
+    return of_several(margins, axis=1)
 
 
 @_document

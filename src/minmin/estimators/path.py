@@ -16,11 +16,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
 
 from minmin.errors import InputError
 from minmin.estimators.design import Design
 from minmin.estimators.grid import path_order, resolve_grid
 from minmin.estimators.model import BlockModel, Sample
+from minmin.estimators.null_model import fit_null_model
 from minmin.estimators.penalties import Alphas
 from minmin.result import Result
 
@@ -45,8 +47,9 @@ class PathFit(BlockModel):
     alphas: Any = None
     cv: Any = None
     scoring: Any = None
+    n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, offset: Any = None) -> Self:
         """Choose the penalties by cross-validation, then fit all samples with them.
 
         Parameters
@@ -57,28 +60,27 @@ class PathFit(BlockModel):
             At least 0; only their ratios matter. They apply to the held-out samples, too.
         groups : array of shape (n_samples,), optional
             For splitters that keep groups together.
+        offset : array of shape (n_samples,), optional
+            Added to the margins, of the held-out samples, too. It excludes ``scoring``, which cannot use it.
 
         Returns
         -------
         self
         """
-        matrix, target, weights, blocks = self._check_data(X, y, sample_weight)
+        if offset is not None and self.scoring is not None:
+            raise InputError("scoring cannot use an offset; leave scoring out: the score is then minus the mean loss")
+        matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)
         names = list(blocks)
-        points = resolve_grid(self.alphas, blocks, matrix, weights)
+        points = resolve_grid(self.alphas, blocks, matrix, rows.weights)
         alphas = [dict(zip(names, point, strict=True)) for point in points.tolist()]
         unpenalised = [name for name, tried in zip(names, points.T, strict=True) if 0.0 in tried]
-        sample = Sample(self._design(matrix, blocks, unpenalised), target, weights)
+        sample = Sample(self._design(matrix, blocks, unpenalised), rows)
         order = path_order(points, [len(columns) for columns in blocks.values()])
-        runs = []
         splits = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, groups)
-        for number, (train, test) in enumerate(splits):
-            part = sample.select_rows(train)
-            self._require_classes(part.target, part.weights, f"the training part of split {number}")
-            if self.scoring is None:
-                score = self._score_by_loss(sample.select_rows(test))
-            else:
-                score = self._score_by_user(sample.design, test, X, y, sample_weight)
-            runs.append(self._fit_path(part, alphas, order, score))
+        data = X, y, sample_weight
+        tasks = (delayed(self._fit_fold)(i, split, sample, alphas, order, data) for i, split in enumerate(splits))
+        # Threads share the data, and use as many threads of BLAS as one job does: the results have the same bits.
+        runs = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
         if not runs:
             raise InputError("cv yields no split; give at least one pair of training and test samples")
         self._set_results(alphas, runs)
@@ -87,14 +89,34 @@ class PathFit(BlockModel):
         self._set_attributes(result, sample.design, best)
         return self
 
+    def _fit_fold(
+        self,
+        number: int,
+        split: tuple[Any, Any],
+        sample: Sample,
+        alphas: list[Alphas],
+        order: list[int],
+        data: tuple[Any, Any, Any],
+    ) -> list[_Run]:
+        """Fit the training part of a split with each of the penalties; ``data`` are X, y and weights as given."""
+        train, test = split
+        part = sample.select_rows(train)
+        self._require_classes(part.rows.target, part.rows.weights, f"the training part of split {number}")
+        if self.scoring is None:
+            score = self._score_by_loss(sample.select_rows(test))
+        else:
+            score = self._score_by_user(sample.design, test, *data)
+        return self._fit_path(part, alphas, order, score)
+
     def _fit_path(self, sample: Sample, alphas: list[Alphas], order: list[int], score: _Score) -> list[_Run]:
         """Fit with each of the penalties; every fit starts where the fit before it ended."""
         problem = self._problem(sample, alphas[0])
+        null = fit_null_model(problem, bool(self.fit_intercept))
         runs: dict[int, _Run] = {}
         start = None
         for index in order:
             problem = problem.with_penalties(**sample.design.penalties(alphas[index]))
-            result, problem = self._minimise(problem, sample, alphas[index], start)
+            result, problem = self._minimise(problem, sample, alphas[index], start, null)
             start = result.x, result.y
             proved = result.success and result.certified
             runs[index] = _Run(score(result), proved, result.seconds, result.calls.get("passes", 0), result.message)
@@ -125,8 +147,8 @@ class PathFit(BlockModel):
         unproved = [run for run in every if not run.proved]
         if unproved:
             warnings.warn(
-                f"{len(unproved)} of {len(every)} fits along the path did not prove f - f* <= tol = {self.tol:g}; "
-                f"the message of the first: {unproved[0].message}",
+                f"{len(unproved)} of {len(every)} fits along the path did not prove f - f* <= tol = {self.tol:g} times "
+                f"the gain over the null model; the message of the first: {unproved[0].message}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -1,4 +1,4 @@
-"""Least squares with a penalty per block."""
+"""Least squares and Huber regression with a penalty per block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from minmin.estimators.docs import document
 from minmin.estimators.model import BlockModel, SingleFit, Vector
 from minmin.estimators.path import PathFit
-from minmin.problems.linear.losses import LOSSES
+from minmin.problems.linear.losses import LOSSES, Huber, Loss
 
 _document = document(
     "Minimises the weighted mean of ½(margin - y)² plus Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not\n"
@@ -20,10 +20,8 @@ _document = document(
 )
 
 
-class Gaussian(RegressorMixin, BlockModel):
-    """Predicts real numbers; the loss is half the squared error."""
-
-    _loss = LOSSES["squared"]
+class RealTarget(RegressorMixin, BlockModel):
+    """Predicts real numbers by the margin itself."""
 
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
         """Subtract the mean from the target if there is an intercept, which absorbs it; f stays the same.
@@ -31,25 +29,36 @@ class Gaussian(RegressorMixin, BlockModel):
         Rounding errors then scale with the spread of y, not with its size.
         """
         y = np.asarray(y, dtype=np.float64)
-        mean = float(y.mean()) if self.fit_intercept else 0.0
-        self._target_shift = mean if np.isfinite(mean) else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = np.mean(y, axis=0) if self.fit_intercept else np.zeros(y.shape[1:])
+        self._target_shift = np.where(np.isfinite(mean), mean, 0.0)[()]
         return y - self._target_shift, weights
 
     def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
-        return coef, float(intercept) + self._target_shift
+        shifted = intercept + self._target_shift
+        return coef, float(shifted) if coef.ndim == 1 else shifted
 
     def _unshape(self) -> tuple[Vector, Any]:
         return self.coef_, self.intercept_ - self._target_shift
 
-    def predict(self, X: Any) -> Vector:
+    def predict(self, X: Any, offset: Any = None) -> Vector:
         """The expected target of each sample."""
-        return self._margins(X)
+        return self._margins(X, offset)
+
+
+class Gaussian(RealTarget):
+    """The loss is half the squared error."""
+
+    _loss = LOSSES["squared"]
 
 
 @_document
 @dataclass(eq=False, repr=False, kw_only=True)
 class BlockRidge(Gaussian, SingleFit):
     """Least squares with a penalty per block of columns and a proved bound on the gap f - f*.
+
+    y may have several columns. Each is fitted by itself: ``coef_`` then has a row per target, ``intercept_`` a number,
+    and ``result_`` is a list.
 
     Examples
     --------
@@ -62,6 +71,35 @@ class BlockRidge(Gaussian, SingleFit):
     >>> model.result_.certified
     True
     """
+
+    _takes_several_targets = True
+
+
+@document(
+    "Minimises the weighted mean of ½r² plus Σ_b alpha_b/2 |w_b|² over the blocks b, where r = margin - y; beyond\n"
+    "|r| = delta the loss of a sample is delta(|r| - delta/2). The intercept is not penalised.",
+    scale="scikit-learn's HuberRegressor estimates delta and has another scale.",
+)
+@dataclass(eq=False, repr=False, kw_only=True)
+class BlockHuberRegressor(RealTarget, SingleFit):
+    """Huber regression, which resists outliers, with a penalty per block of columns and a proved bound on the gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import minmin
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> y = X[:, 0] + np.where(np.arange(50) == 7, 1000.0, 0.0)
+    >>> model = minmin.estimators.BlockHuberRegressor(alpha=1e-3).fit(X, y)
+    >>> bool(abs(model.coef_[0] - 1.0) < 0.2)
+    True
+    """
+
+    delta: float = 1.0
+
+    @property
+    def _loss(self) -> Loss:
+        return Huber(self.delta)
 
 
 @_document

@@ -63,6 +63,10 @@ class Federation(Problem):
         self._fingerprints = [_fingerprint(description) for description in descriptions]
 
     @property
+    def row_obstacle(self) -> str:
+        return "the rows are with the clients"
+
+    @property
     def constants(self) -> Constants | None:
         return self._constants
 

@@ -202,7 +202,7 @@ class Loop:
             with contextlib.suppress(RunEnded):  # the first step asks the same clients and fails in the same way
                 self._recorder.measure(self._candidate)
             end = self._observe()
-            self._rules.first_value = self._last_value()
+            self._rules.measure_from(self._last_value())
             self._take_snapshot(state)
             return state, end
         self._restore(snapshot)
@@ -224,7 +224,8 @@ class Loop:
         if not math.isnan(snapshot.gradient_size):
             self._note_gradient_size(snapshot.gradient_size)
         self._best, self._lowest = snapshot.best, snapshot.lowest
-        self._rules.progress, self._rules.first_value = snapshot.progress, then
+        self._rules.progress = snapshot.progress
+        self._rules.measure_from(then)
         self._tally.counts = dict(snapshot.counts)
         self._clock.advance(snapshot.seconds)
 
@@ -360,6 +361,8 @@ class Loop:
             evidence = ""
         told = (end.message, last.candidate.note, evidence, self._about_start, self._why)
         x, y = self._recorder.show_point(record)
+        layout = self._problem.blocks
+        of_blocks = {} if layout is None else {f"grad_{i}": 0 for i in range(len(layout.sizes))}
         return Result(
             x=x,
             y=y,
@@ -373,6 +376,7 @@ class Loop:
             calls={
                 "grad_x": 0,
                 "grad_y": 0,
+                **of_blocks,
                 "value": 0,
                 **self._tally.counts,
                 "monitor": self._recorder.values_computed,

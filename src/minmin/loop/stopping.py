@@ -28,6 +28,7 @@ class StoppingCriteria:
 
     tol: float
     rtol: float = 0.0
+    rtol_from: float | None = None
     gtol: float | None = None
     target_value: float | None = None
     max_iterations: int | None = None
@@ -41,6 +42,8 @@ class StoppingCriteria:
             raise InputError(f"tol = {show(self.tol)} must be a number >= 0 (0 switches this stop off)")
         if not 0.0 <= as_number(self.rtol, "rtol") < math.inf:
             raise InputError(f"rtol = {show(self.rtol)} must be a number >= 0 (0 switches it off)")
+        if self.rtol_from is not None and not math.isfinite(as_number(self.rtol_from, "rtol_from")):
+            raise InputError(f"rtol_from = {show(self.rtol_from)} must be a finite number, a value of f")
         if self.gtol is not None and not 0.0 <= as_number(self.gtol, "gtol") < math.inf:
             raise InputError(f"gtol = {show(self.gtol)} must be a number >= 0 (None switches it off)")
         if self.target_value is not None and not as_number(self.target_value, "target_value") < math.inf:
@@ -139,7 +142,7 @@ class StoppingRules:
     Attributes
     ----------
     first_value : float
-        f at the start; NaN if it is not known.
+        Where rtol measures from: ``rtol_from``, or f at the start; NaN if it is not known.
     progress : Progressing
     """
 
@@ -149,6 +152,10 @@ class StoppingRules:
         self.first_value = math.nan
         self.progress = Progressing()
         self._patience = patience
+
+    def measure_from(self, first_value: float) -> None:
+        """Let rtol measure from ``rtol_from``, or from f at the start if there is none."""
+        self.first_value = first_value if self.criteria.rtol_from is None else self.criteria.rtol_from
 
     def check_bound(self, candidate: Candidate, value: float) -> End | None:
         """Whether the bound is within tol, or within rtol times what f has fallen; ``value`` is f there."""

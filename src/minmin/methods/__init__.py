@@ -137,7 +137,7 @@ def build(
     options = {_rename(option): value for option, value in options.items()}
     parameters = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
-        if option not in parameters:
+        if option not in parameters or option == "seed":  # the seed is an argument of its own
             raise InputError(f"method {name!r} has no option {option!r}: {keywords.explain(option, parameters)}")
     if "seed" in parameters:
         options = {**options, "seed": seed_number}

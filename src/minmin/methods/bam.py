@@ -11,10 +11,11 @@ from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
-from minmin.errors import UnsupportedError
-from minmin.methods.adaptive import Adaptive, require_adaptive, require_all_gradients
+from minmin.errors import InputError, UnsupportedError, as_count
+from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
 from minmin.methods.bam_steps import NestedMemory, XState, YHalf, YState, find_under, x_half
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
+from minmin.methods.inner.katyusha import KatyushaMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
@@ -44,7 +45,7 @@ class BamState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bam(Method):
+class Bam(AdaptableMethod):
     """The Block Accelerated Method.
 
     Problem: min f(x, y), f being (L_x, L_y)-smooth and (μ_x, μ_y)-strongly convex.
@@ -70,8 +71,9 @@ class Bam(Method):
 
     Parameters
     ----------
-    inner : {"lbfgs", "nag", "nag-ogmg", "newton"}, default "lbfgs"
-        Solves the inner problem.
+    inner : {"lbfgs", "nag", "nag-ogmg", "newton", "katyusha"}, default "lbfgs"
+        Solves the inner problem. "katyusha" draws rows of a GLM, see
+        :class:`minmin.methods.inner.katyusha.KatyushaSolver`.
     outer : {"x", "y", "auto"}, default "x"
         The block that is moved once per iteration; the other is the inner block. The number of outer calls grows like
         √κ of the outer block, that of inner calls like the larger √κ of both. So "auto" chooses y if κ_y is clearly
@@ -85,22 +87,36 @@ class Bam(Method):
         "nesterov" is Algorithm 1. "triple-momentum" has other steps, see :mod:`minmin.methods.triple_momentum`, and
         takes about 0.85 times as many calls of ∇ₓ. Theorem 2.2 does not cover it: its rate is proved for exact inner
         solves only, and certified numerically for inexact ones. It takes no terms.
+    seed : int
+        For the draws of "katyusha".
     """
 
     name: ClassVar[str] = "bam"
-    state_types: ClassVar[tuple[type, ...]] = (BamState, XState, YState, NestedMemory, SecantPoint, Pairs)
+    state_types: ClassVar[tuple[type, ...]] = (
+        BamState,
+        XState,
+        YState,
+        NestedMemory,
+        SecantPoint,
+        Pairs,
+        KatyushaMemory,
+    )
     takes_terms: ClassVar[bool] = True
     inner: str = "lbfgs"
     outer: str = "x"
     radius: float | str | None = None
     adaptive: bool = False
     scheme: str = "nesterov"
+    seed: int = 0
 
     def __post_init__(self) -> None:
         require_choice("inner", self.inner, INNER_SOLVERS)
         require_choice("outer", self.outer, ("x", "y", "auto"))
         require_choice("scheme", self.scheme, SCHEMES)
+        as_count(self.seed, "seed")
         check_radius(self.radius)
+        if self.radius is not None and INNER_SOLVERS[self.inner].needs_rows:
+            raise InputError(f"inner={self.inner!r} does not take a radius; inner='lbfgs' does")
         given = {"outer='auto'": self.outer == "auto", "scheme='triple-momentum'": self.scheme != "nesterov"}
         require_adaptive(
             self.adaptive, self.radius, other=next((option for option, is_on in given.items() if is_on), "")
@@ -119,8 +135,11 @@ class Bam(Method):
         if problem.has_terms and self.scheme != "nesterov":
             raise UnsupportedError(f"scheme={self.scheme!r} does not support terms in x or y; scheme='nesterov' does")
         INNER_SOLVERS[self.inner].check_term(problem)
+        INNER_SOLVERS[self.inner].check_rows(problem)
         if INNER_SOLVERS[self.inner].needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
+            if problem.blocks is not None and len(problem.blocks.rest) > 1:
+                raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
 
     def outer_block(self, problem: Problem) -> Outer:
         """The block that the user chose, or the one that "auto" chooses."""
@@ -131,13 +150,13 @@ class Bam(Method):
         return Outer.Y if exchange_pays and not INNER_SOLVERS[self.inner].needs_y_hessian else Outer.X
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
-        half = YHalf(self.inner, require_constants(self.name, problem), self.scheme)
+        half = YHalf(self.inner, require_constants(self.name, problem), self.scheme, self.seed)
         return BamState(XState(x, x), tuple(half.begin(part) for part in parts_of(y)), Candidate(x, y), None)
 
     def step(self, problem: Problem, state: BamState) -> BamState:
         constants = require_constants(self.name, problem)
         x_under = find_under(self.scheme, constants, *state.x)
-        half = YHalf(self.inner, constants, self.scheme)
+        half = YHalf(self.inner, constants, self.scheme, self.seed)
         y_states, evaluation = problem.fix(x_under).run_on_parts(half, state.y)
         x_state, x_end = self._move_x(constants, state.x, x_under, evaluation.grad_x, problem.term_x)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x_end, ȳ).
@@ -170,6 +189,10 @@ class Bam(Method):
         p = triple_parameters(constants)
         new = XState(take_step(p, p.step_x, *state, grad_x), state.x)
         return new, x_under - (1.0 / constants.L_x) * grad_x
+
+    def without_momentum(self, state: BamState) -> BamState:
+        x = state.x.x_bar
+        return state._replace(x=XState(x, x), y=tuple(part._replace(y=part.y_bar) for part in state.y))
 
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, problem)

@@ -13,6 +13,7 @@ from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
 from minmin.core.regularized import Regularized
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
+from minmin.methods.inner.katyusha import KatyushaMemory
 from minmin.methods.inner.objective import InnerPoint, choose_better
 from minmin.methods.inner.proximal import ProximalObjective
 from minmin.methods.inner.solvers import INNER_SOLVERS
@@ -80,13 +81,14 @@ class YHalf(YTask):
     """
 
     name: ClassVar[str] = "bam"
-    memory_types: ClassVar[tuple[type, ...]] = (YState, NestedMemory, Pairs)
+    memory_types: ClassVar[tuple[type, ...]] = (YState, NestedMemory, Pairs, KatyushaMemory)
     inner: str
     constants: Constants
     scheme: str = "nesterov"
+    seed: int = 0
 
     def begin(self, y: Array) -> YState:
-        return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y), 0, 0.0)
+        return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y, self.seed), 0, 0.0)
 
     def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
         p = block_parameters(self.constants) if self.scheme == "nesterov" else triple_parameters(self.constants)

@@ -93,6 +93,10 @@ class Method(ABC):
     def step(self, problem: Any, state: Any) -> Any:
         """The state one outer iteration later, with a new ``candidate``."""
 
+    def aim_relative(self, rtol: float, rtol_from: float) -> Method:
+        """The method for a run that ends where the bound is at most rtol times rtol_from - f; by default the same."""
+        return self
+
     def aim(self, tol: float) -> Method:
         """The same method for a run that ends where the bound is at most ``tol``: it need not compute more exactly.
 

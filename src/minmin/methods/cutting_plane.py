@@ -20,11 +20,11 @@ from minmin.errors import (
     UnsupportedError,
     as_number,
 )
-from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
+from minmin.methods.base import Candidate, Method, require_constants, require_y_hessian
 from minmin.methods.cut import Cut, find_value_noise, find_y_error
 from minmin.methods.cutting_state import DOUBLE_EPS, Ball, CuttingState
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.numerics.central_path import find_path_point, find_reach, start_path
 
@@ -101,7 +101,7 @@ class CuttingPlane(Method):
     def __post_init__(self) -> None:
         if self.radius is not None and not 0.0 < as_number(self.radius, "radius") < math.inf:
             raise InputError(f"radius = {self.radius} must be positive and finite: how far a minimum in x may be")
-        require_choice("inner", self.inner, [name for name, s in INNER_SOLVERS.items() if not s.needs_restart])
+        require_reduced_solver(self.inner)
 
     def check(self, problem: Problem) -> None:
         if problem.y_is_remote:

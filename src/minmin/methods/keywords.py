@@ -69,6 +69,7 @@ OF_MINIMIZE = Keywords(
         "bounds_y",
         "tol",
         "rtol",
+        "rtol_from",
         "gtol",
         "target_value",
         "max_iterations",

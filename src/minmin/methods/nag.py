@@ -10,7 +10,7 @@ from minmin.core.model_gap import Reached
 from minmin.core.problem import Problem
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, square
-from minmin.methods.adaptive import Adaptive, require_adaptive, require_all_gradients
+from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
@@ -27,7 +27,7 @@ class NagState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Nag(Method):
+class Nag(AdaptableMethod):
     """Nesterov's method for strongly convex functions, which treats all variables alike.
 
     Problem: min f(z), z = (x, y), in the metric |x|² + w|y|².
@@ -103,6 +103,9 @@ class Nag(Method):
             ),
             secant_point=secant_point,
         )
+
+    def without_momentum(self, state: NagState) -> NagState:
+        return state._replace(x_under=state.candidate.x, y_under=state.candidate.y)
 
     def patience(self, problem: Problem) -> int:
         m = metric(require_constants(self.name, problem), self.rescale)

@@ -30,7 +30,7 @@ from minmin.methods.gap_estimate import GapEstimate
 from minmin.methods.guard import can_guard, is_behind
 from minmin.methods.inner.objective import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import LowerY
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.mapped_gradients import map_gradients
 from minmin.methods.proximal_step import find_proximal_step
 from minmin.methods.reduced_rules import choose_first_ratio, is_watched, most_restarts, rises
@@ -122,8 +122,7 @@ class ReducedLbfgs(Method):
         if ratio is not None and not 0.0 < as_number(ratio, "inner_tolerance_ratio") < math.inf:
             raise InputError(f"inner_tolerance_ratio = {ratio} must be positive and finite")
         require_flag("stateless", self.stateless)
-        known = [name for name, solver in INNER_SOLVERS.items() if not solver.needs_restart]
-        require_choice("inner", self.inner, ("auto", *known))
+        require_reduced_solver(self.inner, "auto")
         require_choice("outer", self.outer, ("x", "y"))
 
     def check(self, problem: Problem) -> None:

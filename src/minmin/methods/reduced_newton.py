@@ -140,13 +140,16 @@ class ReducedNewton(Method):
             return self._begin(problem, state)
         evaluation = problem.evaluate(state.x, state.y, state.cache)
         y_system = YSystem(evaluation, state.roots)
-        trial = self._try_newton_step(problem, y_system, state.gradient, state.y_step, state.scale, state.refined)
+        enough = self._enough_at(state.candidate.value)
+        trial = self._try_newton_step(
+            problem, y_system, state.gradient, state.y_step, state.scale, enough, refined=state.refined
+        )
         state = state._replace(scale=trial.scale, refined=state.refined or trial.step.refined)
         flat = trial.step.flat and trial.step.residual > _ZERO_FACTOR * state.noise
         if flat and problem.flat_gradient_proves_unbounded:
             raise NoMinimumError(_NO_MINIMUM)
         if trial.step.flat or trial.t < _SHORT_STEP or state.stuck > 0:
-            trial = _choose_lower(self._try_surrogate(problem, evaluation, trial), trial)
+            trial = _choose_lower(self._try_surrogate(problem, evaluation, trial, enough), trial)
         new, step = trial.new, trial.step
         if new is None:
             return _stay(state, near_steps=0 if flat else state.near_steps + 1)
@@ -193,7 +196,9 @@ class ReducedNewton(Method):
         after = evaluation.model_after(y_step.dy)
         if not norm(after.grad_x) + y_step.gain < math.inf:
             raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
-        bound, noise = problem.bound_after(evaluation, after, y_system.full_rank_root, self._tol)
+        value = evaluation.value if self._needs_values else None
+        enough = self._enough_at(value)
+        bound, noise = problem.bound_after(evaluation, after, y_system.full_rank_root, enough)
         near_steps, min_curvature, estimate = 0, math.inf, math.inf
         if math.isinf(bound.value) and trial is not None and trial.distance_from(evaluation) <= _NEAR:
             near_steps = state.near_steps + 1
@@ -219,6 +224,7 @@ class ReducedNewton(Method):
                 cache=evaluation.cache,
                 gradient_size=largest_entry(after.grad_x, evaluation.grad_y),
                 measured_before=True,  # ∇ₓf is that of the model after a step in y
+                value=value,
             ),
         )
 
@@ -229,11 +235,14 @@ class ReducedNewton(Method):
         gradient: Vector,
         y_step: YStep,
         scale: float,
+        enough: float,
+        *,
         refined: bool = False,
     ) -> Trial:
         """Take the Newton step, or a fraction of it.
 
-        ``scale`` is |∇F| at the run's first step, infinite before it; ``refined`` as in the state.
+        ``scale`` is |∇F| at the run's first step, infinite before it; ``enough`` is the bound at which the run ends, as
+        far as it is known; ``refined`` as in the state.
         """
         evaluation = y_system.evaluation
         preconditioner = evaluation.x_preconditioner()
@@ -247,7 +256,7 @@ class ReducedNewton(Method):
             (preconditioner.refine() if refined else None) or preconditioner,
             tolerance=tolerance,
             most_steps=self.most_cg_steps,
-            is_enough=problem.make_gradient_test(_ENOUGH * self._tol),
+            is_enough=problem.make_gradient_test(_ENOUGH * enough),
         )
         slope = dot(gradient, step.direction.dx) - y_step.gain
         if not slope < 0.0:
@@ -261,7 +270,7 @@ class ReducedNewton(Method):
         return Trial(new, step, t, scale)
 
     def _try_surrogate(
-        self, problem: SecondOrderProblem, evaluation: SecondOrderEvaluation, near: Trial
+        self, problem: SecondOrderProblem, evaluation: SecondOrderEvaluation, near: Trial, enough: float
     ) -> Trial | None:
         """The same with the surrogate curvature; None if there is no surrogate.
 
@@ -273,15 +282,19 @@ class ReducedNewton(Method):
         y_system = YSystem(surrogate)
         y_step = y_system.newton_step()
         gradient = surrogate.model_after(y_step.dy).grad_x
-        trial = self._try_newton_step(problem, y_system, gradient, y_step, math.inf)
+        trial = self._try_newton_step(problem, y_system, gradient, y_step, math.inf, enough)
         return trial._replace(step=trial.step._replace(min_curvature_seen=near.step.min_curvature_seen))
 
     def aim(self, tol: float) -> ReducedNewton:
         return AimedNewton(**asdict(self), tol=tol) if tol > 0.0 else self
 
-    @property
-    def _tol(self) -> float:
-        """The bound at which the run ends; 0 if it is not known."""
+    def aim_relative(self, rtol: float, rtol_from: float) -> ReducedNewton:
+        return AimedNewton(**{**asdict(self), "rtol": rtol, "rtol_from": rtol_from}) if rtol > 0.0 else self
+
+    _needs_values: ClassVar[bool] = False
+
+    def _enough_at(self, value: float | None) -> float:
+        """The bound at which the run ends, as far as it is known at a point with this f; 0 if it is not known."""
         return 0.0
 
     def patience(self, problem: Problem) -> int:
@@ -290,13 +303,21 @@ class ReducedNewton(Method):
 
 @dataclass(frozen=True)
 class AimedNewton(ReducedNewton):
-    """reduced-newton for a run that ends where the bound is at most ``tol``."""
+    """reduced-newton for a run that ends where the bound is at most ``tol``, or ``rtol`` times ``rtol_from`` - f.
+
+    Since f still falls, the second limit is too low before the end, which costs conjugate gradients a few steps.
+    """
 
     tol: float = 0.0
+    rtol: float = 0.0
+    rtol_from: float = 0.0
 
     @property
-    def _tol(self) -> float:
-        return self.tol
+    def _needs_values(self) -> bool:  # type: ignore[override]
+        return self.rtol > 0.0
+
+    def _enough_at(self, value: float | None) -> float:
+        return self.tol if value is None else max(self.tol, self.rtol * (self.rtol_from - value))
 
 
 class Trial(NamedTuple):
@@ -320,7 +341,7 @@ class Trial(NamedTuple):
 
     def distance_from(self, evaluation: SecondOrderEvaluation) -> float:
         """The length of what was taken of the step, see :meth:`SecondOrderEvaluation.model_distance`."""
-        return self.t * evaluation.model_distance(self.step.direction, self.step.dy)
+        return evaluation.model_distance(self.step.direction.times(self.t), self.t * self.step.dy)
 
 
 def _choose_lower(one: Trial | None, other: Trial) -> Trial:

@@ -102,15 +102,17 @@ def find_path_point(model: Model, pull: float, u: Matrix, level: float) -> PathP
             return point
         inverse = 1.0 / slacks
         rows = model.slopes * inverse[:, None]
-        gradient = np.append(rows.sum(axis=0) + (2.0 / room) * offset, pull - inverse.sum())
+        gradient = np.empty(size + 1)
+        gradient[:size] = rows.sum(axis=0) + (2.0 / room) * offset
+        gradient[size] = pull - inverse.sum()
         hessian = np.empty((size + 1, size + 1))
-        hessian[:size, :size] = rows.T @ rows + (4.0 / room**2) * np.outer(offset, offset)
-        hessian[range(size), range(size)] += 2.0 / room
+        hessian[:size, :size] = rows.T @ rows + (4.0 / room**2) * (offset[:, None] * offset)
         hessian[:size, size] = hessian[size, :size] = -(inverse @ rows)
         hessian[size, size] = inverse @ inverse
+        hessian.flat[: size * (size + 2) : size + 2] += 2.0 / room  # the diagonal, but for its last entry
         scale = 1.0 / np.sqrt(np.diagonal(hessian))
         scaled = hessian * scale * scale[:, None]
-        scaled[range(size + 1), range(size + 1)] += _RIDGE
+        scaled.flat[:: size + 2] += _RIDGE
         step = -scale * np.linalg.solve(scaled, scale * gradient)
         decrement = -float(gradient @ step)
         change = step[size] - model.slopes @ step[:size]

@@ -8,7 +8,7 @@ from minmin.problems.composite import Composite
 from minmin.problems.function import Function
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.glm import GLM, Softmax
-from minmin.problems.linear.losses import Loss
+from minmin.problems.linear.losses import Huber, Loss, NegativeBinomial, Tweedie
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.quadratic import Quadratic
 from minmin.problems.split import Split
@@ -21,8 +21,10 @@ __all__ = [
     "Design",
     "Evaluation",
     "Function",
+    "Huber",
     "LinearModel",
     "Loss",
+    "NegativeBinomial",
     "Quadratic",
     "SecondOrderEvaluation",
     "SecondOrderProblem",
@@ -31,6 +33,7 @@ __all__ = [
     "Softmax",
     "Split",
     "Sum",
+    "Tweedie",
     "from_jax",
     "from_torch",
 ]

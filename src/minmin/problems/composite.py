@@ -66,6 +66,10 @@ class Composite(Problem):
         return twin
 
     @property
+    def row_obstacle(self) -> str:
+        return self.problem.row_obstacle
+
+    @property
     def constants(self) -> Constants | None:
         return self.problem.constants
 

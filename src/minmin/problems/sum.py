@@ -86,6 +86,11 @@ class Sum(Problem):
             self.__class__ = SecondOrderSum  # so that isinstance() tells methods about its Hessian
 
     @property
+    def row_obstacle(self) -> str:
+        of_terms = ((i, term.row_obstacle) for i, term in enumerate(self.terms))
+        return next((f"term {i}: {obstacle}" for i, obstacle in of_terms if obstacle), "")
+
+    @property
     def weights(self) -> tuple[float, ...]:
         """The weights of the terms."""
         return self.part_weights

@@ -9,7 +9,7 @@ from typing import ClassVar
 from minmin.core.constants import Constants
 from minmin.errors import InputError, UnsupportedError, as_number, show
 from minmin.methods.base import require_flag
-from minmin.methods.triple_momentum import ACCURACY, MARGIN, look_ahead, take_step, triple_parameters
+from minmin.methods.triple_momentum import MARGIN, look_ahead, take_step, triple_parameters
 from minmin.theory.function_class import Sample, TwoBlockFunction
 from minmin.theory.models import Measured, State, StateBlock, StepModel
 
@@ -24,19 +24,19 @@ class TripleMomentumModel(StepModel):
     ----------
     exact : bool
         Whether ȳ minimises A exactly. Otherwise it is any point with |∇A(ȳ)| <= condition_factor·|ȳ - y_under|/λ.
-    condition_factor, margin : float
+    condition_factor, margin : float, optional
         The accuracy of the inner solves, and s in :class:`minmin.methods.triple_momentum.TripleParameters`; those of
         the method by default.
     """
 
     name: ClassVar[str] = "bam-triple-momentum"
     exact: bool = False
-    condition_factor: float = ACCURACY
+    condition_factor: float | None = None
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
         require_flag("exact", self.exact)
-        for option in ("condition_factor", "margin"):
+        for option in ("margin",) if self.condition_factor is None else ("condition_factor", "margin"):
             value = as_number(getattr(self, option), option)
             object.__setattr__(self, option, value)
             if not 0.0 < value < math.inf:
@@ -53,7 +53,8 @@ class TripleMomentumModel(StepModel):
         else:
             sample = f.at(x_under, f.new_y())
             away = sample.y.point - y_under
-            f.add_constraint((p.lam * sample.y.gradient + away) ** 2 <= self.condition_factor**2 * away**2)
+            factor = p.accuracy if self.condition_factor is None else self.condition_factor
+            f.add_constraint((p.lam * sample.y.gradient + away) ** 2 <= factor**2 * away**2)
         x = take_step(p, p.step_x, *state.x, sample.x.gradient)
         y = take_step(p, p.step_y, *state.y, sample.y.gradient)
         return State(StateBlock(x, state.x.point), StateBlock(y, state.y.point)), sample

@@ -20,6 +20,8 @@ class InnerSolver(ABC):
     needs_y_hessian, needs_constants : bool
     needs_restart : bool
         Whether it needs :attr:`InnerObjective.restart`, which only BAM has.
+    needs_rows : bool
+        Whether it draws rows of a sum, see :class:`minmin.core.row_sum.RowSum`; only BAM asks for that.
     takes_term : bool
         Whether it minimises an objective with a term.
     """
@@ -28,6 +30,7 @@ class InnerSolver(ABC):
     needs_y_hessian: ClassVar[bool] = False
     needs_constants: ClassVar[bool] = False
     needs_restart: ClassVar[bool] = False
+    needs_rows: ClassVar[bool] = False
     takes_term: ClassVar[bool] = False
 
     def check_term(self, problem: Problem) -> None:
@@ -37,8 +40,16 @@ class InnerSolver(ABC):
                 f"inner={self.name!r} does not support a term in y; inner='lbfgs' does, and with constants inner='nag'"
             )
 
-    def init(self, y: Array) -> Any:
-        """The memory before the first solve: arrays, numbers, or NamedTuples of them."""
+    def check_rows(self, problem: Problem) -> None:
+        """Raise if the solver draws rows, and the problem has none."""
+        if self.needs_rows and problem.row_obstacle:
+            raise UnsupportedError(
+                f"inner={self.name!r} draws rows of a sum over rows in y, such as a GLM with the logistic or the "
+                f"squared loss; {problem.row_obstacle}; take inner='lbfgs'"
+            )
+
+    def init(self, y: Array, seed: int = 0) -> Any:
+        """The memory before the first solve: arrays, numbers, or NamedTuples of them. The seed is for random draws."""
         return None
 
     @abstractmethod

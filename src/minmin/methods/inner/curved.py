@@ -34,7 +34,7 @@ class LbfgsSolver(InnerSolver):
     name = "lbfgs"
     takes_term = True
 
-    def init(self, y: Array) -> Pairs:
+    def init(self, y: Array, seed: int = 0) -> Pairs:
         return Pairs.none(y)
 
     def _step(self, objective: InnerObjective, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:

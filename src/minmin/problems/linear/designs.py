@@ -102,6 +102,10 @@ class Design(ABC):
         chosen = array_namespace(some[0]).concat(some, axis=0)
         return chosen if columns is None else select(chosen, columns, axis=1)
 
+    def rows(self, chosen: Matrix) -> Design:
+        """The design with only these rows, whose numbers ascend; some may be repeated."""
+        return DenseDesign(self.sample(chosen))
+
     @abstractmethod
     def to_like(self, prototype: Array, name: str) -> Design:
         """The same design in the library, dtype and device of ``prototype``; ``name`` is for error messages."""
@@ -264,6 +268,9 @@ class SparseDesign(Design):
         dense[row[kept], column[kept]] = some.data[kept]
         return dense
 
+    def rows(self, chosen: Matrix) -> SparseDesign:
+        return SparseDesign(self.matrix[chosen])
+
     def to_like(self, prototype: Array, name: str) -> SparseDesign:
         if not is_numpy_array(prototype):
             raise InputError(
@@ -286,6 +293,8 @@ def _pieces(rows: int) -> Iterator[slice]:
 
 def select(matrix: Array, chosen: Matrix, axis: int = 0) -> Array:
     """Some rows, or some columns, of an array of any library."""
+    if is_numpy_array(matrix):
+        return matrix.take(chosen, axis=axis)
     xp = array_namespace(matrix)
     return xp.take(matrix, xp.asarray(chosen, device=device(matrix)), axis=axis)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from array_api_compat import device
 
-from minmin.core.arrays import Array, array_eps, inner, largest, namespace_of
-from minmin.core.bound import Bound
-from minmin.core.rounding import rounding_error
+from minmin.core.arrays import Array, namespace_of
+from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.vectors import dot, norm, square
 from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
-from minmin.problems.linear.penalized_design import inner_of_rows
+from minmin.problems.linear.duality_rounding import Rounding
+from minmin.problems.linear.losses.base import DualPoint
 from minmin.problems.linear.penalties import Penalty
 
 if TYPE_CHECKING:
@@ -35,9 +35,12 @@ def bound_by_duality(
     f(x, y) - f* <= Σ w_i [ℓ_i(m_i) + ℓ_i*(θ_i/w_i) - m_i θ_i/w_i] + ½|Xᵀθ + Ax|² in A⁻¹ + ½|Yᵀθ + By|² in B⁻¹
     (Fenchel and Young), where "in A⁻¹" means the norm √(vᵀA⁻¹v). θ_i = w_i (ℓ_i' + ℓ_i'' u_i) with u = Y·dy is the
     residual of the quadratic model after the step dy, so for a Newton step in y the last term is nearly zero. The
-    bracket is at most <u_i, ℓ_i'' u_i> if u_i is small enough (:meth:`Loss.is_in_dual_domain`). So no conjugate has to
+    bracket is at most <u_i, ℓ_i'' u_i> if u_i is small enough (:meth:`Loss.find_dual_point`). So no conjugate has to
     be computed, and Xᵀθ is the gradient that the step in x needs anyway. Below, h is the second derivative of the
     weighted mean loss.
+
+    A loss may multiply θ by a c < 1, so that all ℓ_i* are finite. Then Xᵀθ + Ax becomes c(Xᵀθ + Ax) + (1 - c)Ax, and
+    likewise in y.
 
     For an unpenalised column, the entry of Xᵀθ or Yᵀθ must be zero. In y only rounding errors g are left, and a further
     step -H_yy⁻¹g removes them. With δ = |K·g| this step adds at most δ to |√h u| and |√h X|δ to Xᵀθ. What it leaves in
@@ -54,12 +57,30 @@ def bound_by_duality(
     elif rounding.is_rough:
         rounding = Rounding(evaluation, after, rough=False)
         value, floor = _bound_with(rounding, evaluation, after, gradient_y, y_root)
-    loss, hessian = evaluation.model.loss, evaluation.margin_hessian
-    proved = loss.is_in_dual_domain(after.image, hessian) and math.isfinite(value)
+    proved = math.isfinite(value)
     return (
         Bound(value if proved else math.inf, floor if math.isfinite(floor) else 0.0, "data" if proved else "estimate"),
         rounding.noise,
     )
+
+
+def bound_without_step(evaluation: LinearEvaluation, enough: float) -> Bound:
+    """A bound on f - f* for any convex loss; it may take another ∇ₓ.
+
+    The first of two dual points is that of the point itself, u = 0. It proves a bound if all columns are penalised:
+    half the squares of both gradients, in the norms of the inverse penalties. The second is θ = 0. It proves that f is
+    above its minimum by at most f - Σ w inf ℓ. That may be zero if losses reach their infima, but rarely is. So it is
+    used only if it is at most ``enough``, and does not replace an estimate otherwise.
+    """
+    m = evaluation.model
+    bound = UNKNOWN
+    if m.x_block.penalty.covers_all and m.y_block.penalty.covers_all:
+        bound, _ = bound_by_duality(evaluation, evaluation.model_here(), None, enough)
+    if not m.loss.reaches_infimum:
+        return bound
+    penalties = evaluation.slice.x_penalty + m.y_block.penalty_value(evaluation.y)
+    above_infima = losses_above_infima(evaluation) + penalties + evaluation.value_noise()
+    return Bound(above_infima, 0.0, "data") if above_infima <= enough else bound
 
 
 def _bound_with(
@@ -70,15 +91,48 @@ def _bound_with(
     y_root: Array | None,
 ) -> tuple[float, float]:
     """The bound with these rounding errors, and what it would be if both gradients were rounding errors."""
+    model = evaluation.model
     in_y = bound_in_y(evaluation, gradient_y, y_root, rounding)
+    point = find_dual_point(evaluation, after, in_y.left)
+    gradient_x, by_scale = after.grad_x, 0.0
+    if point.scale < 1.0:
+        gradient_x = _scale_losses(gradient_x, point.scale, model.x_block.penalty, evaluation.x)
+        penalty = model.y_block.penalty
+        if penalty.covers_all or y_root is None:
+            scaled = _scale_losses(gradient_y, point.scale, penalty, evaluation.y)
+            in_y = bound_in_y(evaluation, scaled, y_root, rounding)
+        else:
+            # In the norm of B⁻¹, ½|r + (1 - c)By|² is at most |r|² + (1 - c)²yᵀBy, and |r|² is in ``left``.
+            by_scale = square(1.0 - point.scale) * penalty.product(evaluation.y, evaluation.y)
     value_in_x = floor_in_x = math.inf
-    penalty = evaluation.model.x_block.penalty
-    if penalty.covers_all:
+    if model.x_block.penalty.covers_all:
         noise, size = rounding.in_x_over_penalty()
-        value_in_x = 0.5 * square(penalty.dual_norm(after.grad_x) + noise + size * in_y.left)
+        value_in_x = 0.5 * square(model.x_block.penalty.dual_norm(gradient_x) + noise + size * in_y.left)
         floor_in_x = 0.5 * square(noise + size * in_y.floor_left)
-    curved = math.sqrt(max(inner(evaluation.margin_hessian.times(after.image), after.image), 0.0))
-    return square(curved + in_y.left) + value_in_x + in_y.value, square(in_y.floor_left) + floor_in_x + in_y.floor
+    value = square(math.sqrt(point.gap) + in_y.left) + value_in_x + in_y.value + by_scale
+    return value, square(in_y.floor_left) + floor_in_x + in_y.floor
+
+
+def losses_above_infima(evaluation: LinearEvaluation) -> float:
+    """Σ w(ℓ - inf ℓ), infinite if the infima are not known."""
+    m = evaluation.model
+    infima = m.loss.infimum(m.target)
+    if infima is None:
+        return math.inf
+    return dot(m.weights, m.loss.value(evaluation.margins, m.target, evaluation.shared) - infima)
+
+
+def find_dual_point(evaluation: LinearEvaluation, after: LinearYStepModel, left: float) -> DualPoint:
+    """The dual point of the model after a step in y; ``left`` as in :meth:`Loss.find_dual_point`."""
+    if not left < math.inf:
+        return DualPoint(math.inf)
+    m, h = evaluation.model, evaluation.margin_hessian
+    return m.loss.find_dual_point(after.image, evaluation.margins, m.target, m.weights, h, left)
+
+
+def _scale_losses(gradient: Array, scale: float, penalty: Penalty, v: Array) -> Array:
+    """The gradient at v if the part of it that comes from the losses is multiplied by the scale."""
+    return scale * gradient + (1.0 - scale) * (penalty.alpha * v)
 
 
 class _BoundInY(NamedTuple):
@@ -120,83 +174,6 @@ def bound_in_y(evaluation: LinearEvaluation, gradient: Array, y_root: Array | No
         left,
         floor_left,
     )
-
-
-class Rounding:
-    """The expected size of rounding errors.
-
-    For a block with one penalty, one number is enough, and it costs nothing. A block with a penalty per column may have
-    columns in very different units. Then errors in y are computed per column, and errors in x in the norm of the
-    penalties. That takes two more products with Y, so rough upper limits of them are tried first.
-
-    Attributes
-    ----------
-    noise : pair of float
-        The errors in ∇ₓ and ∇ᵧ.
-    y_terms : array
-        |y| + |dy| of every coefficient.
-    y_sizes : array or None
-        √Σ h_i Y_ij² of every coefficient of y; None if y has one penalty above 0.
-    is_rough : bool
-        Whether errors in y are upper limits, from the largest h_i and residual, that could be computed more exactly.
-    """
-
-    def __init__(self, evaluation: LinearEvaluation, after: LinearYStepModel, *, rough: bool):
-        x_block, y_block = evaluation.model.x_block, evaluation.model.y_block
-        h, self._x = evaluation.margin_hessian.diagonal, evaluation.x
-        self._x_block, self._y_block, self._residual_squares = x_block, y_block, after.residual * after.residual
-        self._eps = array_eps(evaluation.x)
-        self.y_terms = abs(evaluation.y) + abs(after.dy)
-        one_alpha_y = y_block.penalty.is_one_number and y_block.penalty.covers_all
-        self.is_rough = rough and not one_alpha_y
-        self.y_sizes = None if one_alpha_y else self._y_term_sizes(h)
-        rows = x_block.row_norms_squared(), y_block.row_norms_squared()
-        self._sizes = tuple(math.sqrt(inner_of_rows(h, squares)) for squares in rows)
-        # Margins have errors of eps·(|X_i||x| + |Y_i||y|), and residuals have the curvature times that.
-        in_x, in_y = self._sizes[0] * norm(self._x), self._sizes[1] * norm(self.y_terms)
-        if not x_block.penalty.is_one_number:
-            self._size_over_penalty = math.sqrt(inner_of_rows(h, x_block.row_norms_over_penalty()))
-            in_x = min(in_x, self._size_over_penalty * math.sqrt(x_block.penalty.product(self._x, self._x)))
-        if self.y_sizes is not None:
-            in_y = dot(self.y_sizes, self.y_terms)
-        self._margin_error = in_x + in_y
-        penalties = norm(x_block.penalty.alpha * self._x), norm(y_block.penalty.alpha * self.y_terms)
-        noise_x, noise_y = (
-            rounding_error(self._eps, self._residual_size(squares) + penalty + size * self._margin_error)
-            for squares, size, penalty in zip(rows, self._sizes, penalties, strict=True)
-        )
-        self.noise = noise_x, noise_y
-
-    @property
-    def size_x(self) -> float:
-        """|√h X|, in the Frobenius norm."""
-        return self._sizes[0]
-
-    def _y_term_sizes(self, squares: Array) -> Array:
-        """√Σ_i r_i² Y_ij² for every coefficient of y, or a rough upper limit of it; ``squares`` are r_i²."""
-        if self.is_rough:
-            return math.sqrt(largest(squares)) * self._y_block.column_norms()
-        return self._y_block.term_sizes(squares)
-
-    def _residual_size(self, row_squares: Array) -> float:
-        """√Σ_i r_i² |row i|²."""
-        return math.sqrt(inner_of_rows(self._residual_squares, row_squares))
-
-    def noise_by_y_column(self, y_sizes: Array) -> Array:
-        """The errors in every entry of ∇ᵧ."""
-        terms = self._y_term_sizes(self._residual_squares) + self._margin_error * y_sizes
-        return rounding_error(self._eps, terms + self._y_block.penalty.alpha * self.y_terms)
-
-    def in_x_over_penalty(self) -> tuple[float, float]:
-        """The error in ∇ₓ in the norm of A⁻¹, and |√h X| in that norm."""
-        penalty = self._x_block.penalty
-        if penalty.is_one_number:
-            root = math.sqrt(penalty.least)
-            return self.noise[0] / root, self._sizes[0] / root
-        size = self._size_over_penalty
-        terms = self._residual_size(self._x_block.row_norms_over_penalty())
-        in_penalty = math.sqrt(penalty.product(self._x, self._x))
-        return rounding_error(self._eps, terms + in_penalty + size * self._margin_error), size
 
 
 def _unpenalised_y_root(evaluation: LinearEvaluation) -> tuple[Array | None, Array | None]:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from minmin.core.arrays import Array, array_eps, inner, namespace_of, zeros
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
+from minmin.core.row_sum import RowSum
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.coupled_preconditioner import couple_outputs
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner
+from minmin.problems.linear.row_gradients import estimate_change, find_row_smoothness
 from minmin.problems.linear.unboundedness import is_unbounded_along
+from minmin.problems.spectrum import Matrix
 
 if TYPE_CHECKING:
     from minmin.problems.linear.model import LinearModel
@@ -29,7 +32,7 @@ class LinearYStepModel(YStepModel):
     residual: Array
 
 
-class LinearSlice(SecondOrderSlice):
+class LinearSlice(SecondOrderSlice, RowSum):
     __slots__ = ("_model", "_x_penalty", "margins")
 
     def __init__(self, x: Array, margins: Array, model: LinearModel):
@@ -54,6 +57,12 @@ class LinearSlice(SecondOrderSlice):
         (image,) = direction.images
         return LinearSlice(self.x + t * direction.dx, self.margins + t * image, self._model)
 
+    def find_row_smoothness(self) -> Matrix:
+        return find_row_smoothness(self._model)
+
+    def estimate_change(self, known: LinearEvaluation, y: Array, rows: Matrix, factors: Matrix) -> Array:
+        return estimate_change(known, y, rows, factors)
+
 
 class _Derivatives:
     """Derivatives with respect to the margins, each computed when first needed."""
@@ -67,7 +76,7 @@ class _Derivatives:
 
 
 class MarginCache(tuple[Array, ...]):
-    """Xx, Xx + Yy, and what the loss has prepared from them.
+    """Xx and Xx + Yy, both with the offset, and what the loss has prepared from them.
 
     It also remembers the derivatives there. A checkpoint stores only the arrays, as a plain tuple; after that the
     derivatives are computed again, with the same result.
@@ -145,8 +154,14 @@ class LinearEvaluation(SecondOrderEvaluation):
         return known.hessian
 
     def _compute_rounding(self) -> RoundingScale:
-        """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small."""
+        """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small.
+
+        An offset adds |√(w ℓ'') offset|, since margins have its rounding errors.
+        """
         fixed_terms = math.sqrt(inner(self.residual, self.loss_slope) / self.model.loss.max_curvature)
+        offset = self.model.offset
+        if offset is not None:
+            fixed_terms += math.sqrt(inner(self.margin_hessian.diagonal * offset, offset))
         return RoundingScale(array_eps(self.x), norm(self.y), fixed_terms)
 
     def _compute_value(self) -> float:
@@ -158,6 +173,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         return self.model.x_block.gradient(self.residual, self.x)
 
     def _compute_grad_y(self) -> Array:
+        self._tally.note("rows_y", self.model.y_block.design.shape[0])
         return self.model.y_block.gradient(self.residual, self.y)
 
     def hess_yy(self) -> Array:
@@ -202,16 +218,21 @@ class LinearEvaluation(SecondOrderEvaluation):
             residual = residual + self.margin_hessian.times(image)
         return LinearYStepModel(dy, self.model.x_block.gradient(residual, self.x), image, residual)
 
+    def model_here(self) -> LinearYStepModel:
+        """The model after no step in y."""
+        return LinearYStepModel(0.0 * self.y, self.grad_x, 0.0 * self.margins, self.residual)
+
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images
         in_x = inner(self.residual, image) + self.model.x_block.penalty.product(self.x, direction.dx)
         return in_x + dot(self.grad_y, dy)
 
     def model_distance(self, direction: Direction, dy: Array) -> float:
-        return self.model.loss.distance(direction.images[0] + self.model.y_block.image(dy))
+        change = direction.images[0] + self.model.y_block.image(dy)
+        return self.model.loss.distance(change, self.margins, self.model.target)
 
     def value_noise(self) -> float:
-        """The error in f if margins have errors of eps·(|Xx| + |Yy|)."""
+        """The error in f if margins have errors of eps·(|Xx| + |Yy|), where Xx includes the offset."""
         xp = namespace_of(self.margins)
         in_x = self._slice.margins
         error = rounding_error(array_eps(self.x), xp.abs(in_x) + xp.abs(self.margins - in_x))

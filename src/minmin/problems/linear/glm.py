@@ -16,29 +16,34 @@ from minmin.problems.linear.softmax import SoftmaxLoss
 
 
 class GLM(LinearModel):
-    """f(x, y) = weighted mean of ℓ(Xx + Yy, target) + ½ Σ_j alpha_x[j] x_j² + ½ Σ_k alpha_y[k] y_k².
+    """f(x, y) = weighted mean of ℓ(Xx + Yy + offset, target) + ½ Σ_j alpha_x[j] x_j² + ½ Σ_k alpha_y[k] y_k².
 
-    X has shape (n, d_x), Y has (n, d_y), margins and targets have (n,). Fixing x computes Xx once, so an inner step
-    costs only products with Y.
+    X has shape (n, d_x), Y has (n, d_y), margins, targets and offset have (n,). Fixing x computes Xx once, so an inner
+    step costs only products with Y.
 
     Parameters
     ----------
     X, Y : arrays, scipy.sparse of any format, or minmin.problems.Design
         The design of the expensive and of the cheap block.
     target : array of shape (n,)
-        logistic: labels in {-1, 1} or {0, 1}; squared: real; poisson: counts, or any numbers >= 0.
-    loss : {"logistic", "squared", "poisson"} or minmin.problems.Loss
-        squared is ½(margin - target)²; poisson is exp(margin) - target·margin. Give an object for your own loss.
+        squared, huber: any numbers. poisson, negative-binomial, tweedie: counts, or any numbers >= 0. gamma: numbers
+        above 0. The others: labels in {-1, 1} or {0, 1}.
+    loss : str or minmin.problems.Loss
+        "logistic", "probit", "cloglog" or "squared-hinge" for two classes; "squared" or "huber"; "poisson",
+        "negative-binomial", "gamma" or "tweedie" for a mean exp(margin). docs/losses.md has the formulas. Give an
+        object for a parameter, such as minmin.problems.Tweedie(power=1.7), or for your own loss.
     alpha_x, alpha_y : float, or array with one per column
         The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)). One number applies to every column of the block.
         There is no intercept: append a column of ones to Y, with penalty 0 or another. Methods that need strong
         convexity refuse 0.
     sample_weight : array of shape (n,), optional
         Not negative; normalised to sum to one.
+    offset : array of shape (n,), optional
+        Added to the margins; by default zero. For counts in intervals of different lengths, their logarithms.
     constants : Constants, optional
         By default proved ones are computed when first needed: mu from the penalties, and L from eigenvalue bounds of
-        the designs; of all valid constants those are chosen that promise the lowest cost. The Poisson loss has no
-        global L: give constants that hold on the region of the run.
+        the designs; of all valid constants those are chosen that promise the lowest cost. Losses of a mean exp(margin)
+        and cloglog have no L: give constants that hold on the region of the run.
     """
 
     def __init__(
@@ -51,10 +56,12 @@ class GLM(LinearModel):
         alpha_x: Any,
         alpha_y: Any,
         sample_weight: Any = None,
+        offset: Any = None,
         constants: Constants | None = None,
     ):
         penalties = {"alpha_x": alpha_x, "alpha_y": alpha_y}
-        super().__init__(X, Y, _find_loss(loss), target, **penalties, sample_weight=sample_weight, constants=constants)
+        given: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "constants": constants}
+        super().__init__(X, Y, _find_loss(loss), target, **penalties, **given)
 
 
 def _find_loss(loss: Any) -> Loss:
@@ -68,9 +75,9 @@ def _find_loss(loss: Any) -> Loss:
 class Softmax(LinearModel):
     """f(x, y) = weighted mean of log Σ_k exp(m_ik) - m_i,target(i) + ½ Σ_jk alpha_x[j] A_jk² + ½ Σ_jk alpha_y[j] B_jk².
 
-    The margins of n samples and K classes are m = XA + YB. A has shape (d, K), and x is its rows one after the other,
-    so ``r.x.reshape(-1, K)`` is A; likewise y is B. Fixing x computes XA once, so an inner step costs only products
-    with Y.
+    The margins of n samples and K classes are m = XA + YB + offset. A has shape (d, K), and x is its rows one after
+    the other, so ``r.x.reshape(-1, K)`` is A; likewise y is B. Fixing x computes XA once, so an inner step costs only
+    products with Y.
 
     f does not change if one number is added to all K coefficients of an unpenalised column. Every start is shifted so
     that such coefficients sum to zero over the classes, and no step changes that. So they sum to zero in the result,
@@ -90,6 +97,8 @@ class Softmax(LinearModel):
         convexity refuse 0.
     sample_weight : array of shape (n,), optional
         Not negative; normalised to sum to one.
+    offset : array of shape (n, K), optional
+        Added to the margins; by default zero.
     constants : Constants, optional
         By default proved ones are computed when first needed.
     """
@@ -104,6 +113,7 @@ class Softmax(LinearModel):
         alpha_x: Any,
         alpha_y: Any,
         sample_weight: Any = None,
+        offset: Any = None,
         constants: Constants | None = None,
     ):
         labels = _check_labels(target, classes)
@@ -111,9 +121,8 @@ class Softmax(LinearModel):
         if count < 2:
             raise InputError(f"{count} class is too few; give classes=2 or more if other classes are possible")
         penalties = {"alpha_x": alpha_x, "alpha_y": alpha_y}
-        super().__init__(
-            X, Y, SoftmaxLoss(count), labels, **penalties, sample_weight=sample_weight, constants=constants
-        )
+        given: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "constants": constants}
+        super().__init__(X, Y, SoftmaxLoss(count), labels, **penalties, **given)
 
     @property
     def classes(self) -> int:

@@ -1,4 +1,4 @@
-"""LinearModel: a loss of the margins Xx + Yy, plus a penalty per column."""
+"""LinearModel: a loss of the margins Xx + Yy + offset, plus a penalty per column."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from minmin.core.vectors import square
 from minmin.errors import InputError
 from minmin.problems.linear.constants import LinearConstants
 from minmin.problems.linear.designs import make_designs
-from minmin.problems.linear.duality import bound_by_duality
+from minmin.problems.linear.duality import bound_by_duality, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
+from minmin.problems.linear.row_gradients import explain_no_rows
 from minmin.problems.spectrum import EXPENSIVE
 
 
 class LinearModel(SecondOrderProblem):
-    """f(x, y) = weighted mean of loss(Xx + Yy, target), plus the penalties of both blocks.
+    """f(x, y) = weighted mean of loss(Xx + Yy + offset, target), plus the penalties of both blocks.
 
     Margins have shape (n,), or (n, K) for a loss with K outputs. Then a column has K coefficients, which are next to
     each other in x or y.
@@ -43,6 +44,8 @@ class LinearModel(SecondOrderProblem):
         The penalties, 0 or above.
     sample_weight : array of shape (n,), optional
         Not negative; normalised to sum to one.
+    offset : array in the shape of the margins, optional
+        Added to the margins; by default zero.
     constants : Constants, optional
         By default proved ones are computed when first needed.
 
@@ -55,6 +58,8 @@ class LinearModel(SecondOrderProblem):
         In the form that the loss uses.
     weights : array of shape (n,)
         The normalised sample weights, which sum to one.
+    offset : array or None
+        In the shape of the margins.
     """
 
     bounds_by_data = True
@@ -69,6 +74,7 @@ class LinearModel(SecondOrderProblem):
         alpha_x: Any,
         alpha_y: Any,
         sample_weight: Any = None,
+        offset: Any = None,
         constants: Constants | None = None,
     ):
         design_x, design_y = make_designs(X, Y)
@@ -84,6 +90,7 @@ class LinearModel(SecondOrderProblem):
         self._given = require_constants_type(constants)
         self._proof = LinearConstants(self.x_block, self.y_block, loss, self.weights)
         self.target = loss.check_target(check_column(target, "target", rows, prototype))
+        self.offset = None if offset is None else _check_offset(offset, rows, loss.outputs, prototype)
 
     def _with_blocks(self, x_block: PenalizedDesign, y_block: PenalizedDesign) -> Self:
         """The same model with other designs and penalties."""
@@ -117,6 +124,10 @@ class LinearModel(SecondOrderProblem):
         return self.loss.min_curvature == self.loss.max_curvature
 
     @property
+    def row_obstacle(self) -> str:
+        return explain_no_rows(self)
+
+    @property
     def constants(self) -> Constants:
         return self.constants_for(EXPENSIVE)
 
@@ -135,7 +146,8 @@ class LinearModel(SecondOrderProblem):
         return self.weights
 
     def fix(self, x: Array) -> LinearSlice:
-        return LinearSlice(x, self.x_block.margins(x), self)
+        margins = self.x_block.margins(x)
+        return LinearSlice(x, margins if self.offset is None else margins + self.offset, self)
 
     def evaluate(self, x: Array, y: Array, cache: tuple[Array, ...] = ()) -> LinearEvaluation:
         return LinearEvaluation.from_cache(x, y, self, cache) if cache else self.fix(x).at(y)
@@ -143,11 +155,12 @@ class LinearModel(SecondOrderProblem):
     def bound_after(
         self, evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None, enough: float = 0.0
     ) -> tuple[Bound, tuple[float, float]]:
-        """By duality. If that gives no bound, by strong convexity, from the user's constants or the loss."""
+        """By duality. If that gives no bound, by strong convexity, from the user's constants, the loss or penalties."""
         bound, noise = bound_by_duality(evaluation, after, y_root, enough)
-        loss_may_prove = self.loss.min_curvature > 0.0 or self.loss.conjugate_radius == 0.0
-        if math.isinf(bound.value) and (self._given is not None or loss_may_prove):
+        if math.isinf(bound.value) and (self._given is not None or self.loss.min_curvature > 0.0):
             return super().bound_after(evaluation, after, y_root, enough)
+        if math.isinf(bound.value) and math.isinf(self.loss.self_concordance):
+            return bound_without_step(evaluation, enough), noise
         return bound, noise
 
     def make_gradient_test(self, gap: float) -> Callable[[Array], bool]:
@@ -185,6 +198,7 @@ class LinearModel(SecondOrderProblem):
             return self
         twin = self._with_blocks(self.x_block.to_like(prototype, "X"), self.y_block.to_like(prototype, "Y"))
         twin.target, twin.weights = to_like(self.target, prototype), to_like(self.weights, prototype)
+        twin.offset = None if self.offset is None else to_like(self.offset, prototype)
         return twin
 
     def project_start(self, x: Array, y: Array) -> tuple[Array, Array]:
@@ -199,7 +213,8 @@ class LinearModel(SecondOrderProblem):
         designs = [array for block in blocks for array in block.design.arrays()]
         penalties = [block.penalty.alpha for block in blocks]
         head = [*self.loss.identity(), self.d_x, self.d_y, repr(self._given)]
-        return [*head, *penalties, *designs, self.target, self.weights]
+        offset = [] if self.offset is None else ["offset", self.offset]
+        return [*head, *penalties, *designs, self.target, self.weights, *offset]
 
 
 def check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
@@ -209,6 +224,16 @@ def check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
         raise InputError(f"{name} has shape {tuple(column.shape)}; X has {rows} rows, so it must be ({rows},)")
     require_finite(column, name)
     return to_like(column, prototype)
+
+
+def _check_offset(offset: Any, rows: int, outputs: int, prototype: Array) -> Array:
+    array = as_real(offset, "offset", prototype)
+    shape = (rows,) if outputs == 1 else (rows, outputs)
+    if array.shape != shape:
+        what = "one number for each row" if outputs == 1 else "one number for each row and class"
+        raise InputError(f"offset has shape {tuple(array.shape)}; give {what}, so {shape}")
+    require_finite(array, "offset")
+    return to_like(array, prototype)
 
 
 def _normalize_weights(sample_weight: Any, rows: int, prototype: Array) -> Array:

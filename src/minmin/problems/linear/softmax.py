@@ -29,7 +29,7 @@ class SoftmaxLoss(Loss):
 
     name = "softmax"
     max_curvature = 0.5
-    conjugate_radius = 1.0
+    self_concordance = 1.0
 
     def __init__(self, classes: int):
         self.outputs = classes
@@ -73,12 +73,12 @@ class SoftmaxLoss(Loss):
         of_class = Entries.of_classes(target, margins)
         return PairedHessian(margins, of_class.replace(_copy(slope), of_class.read(slope) + 1.0), weights)
 
-    def is_in_dual_domain(self, change: Array, near: MarginHessian) -> bool:
+    def is_in_dual_domain(self, change: Array, margins: Array, target: Array, near: MarginHessian) -> bool:
         """Whether q = p + ℓ''u has no negative entry: in that case KL(q, p) <= χ²(q, p) = <u, ℓ''u>."""
         assert isinstance(near, SoftmaxHessian)
         return bool(namespace_of(change).min(near.deviation(change)) >= -1.0)
 
-    def distance(self, change: Array) -> float:
+    def distance(self, change: Array, margins: Array, target: Array) -> float:
         """The largest max u - min u within a sample: the third derivative along u is at most that times the second."""
         xp = namespace_of(change)
         return largest(xp.max(change, axis=1) - xp.min(change, axis=1))

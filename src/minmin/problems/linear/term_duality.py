@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from minmin.core.arrays import Array, array_eps, inner
+from minmin.core.arrays import Array, array_eps
 from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.model_gap import BlockGap, find_gap
 from minmin.core.term import Term
-from minmin.core.vectors import dot, norm, square
+from minmin.core.vectors import norm, square
 from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
-from minmin.problems.linear.duality import Rounding, bound_in_y
-from minmin.problems.linear.evaluation import LinearYStepModel
+from minmin.problems.linear.duality import bound_in_y, find_dual_point, losses_above_infima
+from minmin.problems.linear.duality_rounding import Rounding
 from minmin.problems.linear.penalties import Penalty
 
 if TYPE_CHECKING:
-    from minmin.problems.linear.evaluation import LinearEvaluation
+    from minmin.problems.linear.evaluation import LinearEvaluation, LinearYStepModel
 
 
 def bound_with_terms(evaluation: LinearEvaluation, terms: tuple[Term | None, Term | None], enough: float) -> Bound:
@@ -34,8 +34,7 @@ def bound_with_terms(evaluation: LinearEvaluation, terms: tuple[Term | None, Ter
     term_x, term_y = terms
     model = evaluation.model
     if term_y is not None or model.y_block.penalty.covers_all:
-        after = LinearYStepModel(0.0 * evaluation.y, evaluation.grad_x, 0.0 * evaluation.margins, evaluation.residual)
-        return _bound_at(evaluation, after, terms, None)
+        return _bound_at(evaluation, evaluation.model_here(), terms, None)
     in_x = _Block(term_x, evaluation.x, evaluation.grad_x, model.x_block.penalty, 0.0)
     scale = in_x.find_scale()
     without_step = _price_of_scale(evaluation, scale) + in_x.find_gap(scale).value
@@ -58,8 +57,6 @@ def _bound_at(
     y_root: Array | None,
 ) -> Bound:
     model = evaluation.model
-    if not model.loss.is_in_dual_domain(after.image, evaluation.margin_hessian):
-        return UNKNOWN
     gradient_y = model.y_block.gradient(after.residual, evaluation.y)
     rounding = Rounding(evaluation, after, rough=False)
     left = floor_left = 0.0
@@ -71,12 +68,14 @@ def _bound_at(
     else:
         in_y = bound_in_y(evaluation, gradient_y, y_root, rounding)
         left, floor_left, fixed = in_y.left, in_y.floor_left, BlockGap(in_y.value, in_y.floor)
+    point = find_dual_point(evaluation, after, left)
+    if point.scale < 1.0 or math.isinf(point.gap):
+        return UNKNOWN
     noise_x += rounding.size_x * left
     blocks.append(_Block(terms[0], evaluation.x, after.grad_x, model.x_block.penalty, noise_x))
     scale = min(block.find_scale() for block in blocks)
     gaps = [fixed, *(block.find_gap(scale) for block in blocks)]
-    curved = math.sqrt(max(inner(evaluation.margin_hessian.times(after.image), after.image), 0.0))
-    value = square(curved + left) + sum(gap.value for gap in gaps) + _price_of_scale(evaluation, scale)
+    value = square(math.sqrt(point.gap) + left) + sum(gap.value for gap in gaps) + _price_of_scale(evaluation, scale)
     if y_root is not None:
         # Scaling adds (1 - c)By to the r that is left of ∇ᵧ. In the norm of B⁻¹, ½|r + (1 - c)By|² is at most
         # |r|² + (1 - c)²yᵀBy, and |r|² is in ``left``.
@@ -90,12 +89,7 @@ def _price_of_scale(evaluation: LinearEvaluation, scale: float) -> float:
     """(1 - c)·Σ w(ℓ - inf ℓ), what multiplying the dual point by c adds to the gap at most."""
     if scale == 1.0:
         return 0.0
-    m = evaluation.model
-    infimum = m.loss.infimum(m.target)
-    if infimum is None:
-        return math.inf
-    above = m.loss.value(evaluation.margins, m.target, evaluation.shared) - infimum
-    return (1.0 - scale) * dot(m.weights, above)
+    return (1.0 - scale) * losses_above_infima(evaluation)
 
 
 class _Block(NamedTuple):

@@ -39,6 +39,8 @@ def is_unbounded_along(evaluation: LinearEvaluation, step: tuple[Direction, Arra
     if step is None:
         in_x = evaluation.slice.margins
         in_y, dx, dy = evaluation.margins - in_x, evaluation.x, evaluation.y
+        if m.offset is not None:
+            in_x = in_x - m.offset
     else:
         direction, dy = step
         in_x, in_y, dx = direction.images[0], y_block.image(dy), direction.dx
@@ -90,9 +92,11 @@ def _may_never_rise(
             break
         piece = slice(start, end)
         change = image[piece, ...]
-        slack = off_x * in_x[piece] ** 0.5 + off_y * in_y[piece] ** 0.5
+        slack = _like_margins(off_x * in_x[piece] ** 0.5 + off_y * in_y[piece] ** 0.5, change)
+        if m.offset is not None:  # which was subtracted from margins
+            slack = slack + tolerance * abs(m.offset[piece, ...])
         with_weight = _ignore_weightless(m.weights[piece], change)
-        if m.loss.rises(with_weight, m.target[piece], _like_margins(slack, change)):
+        if m.loss.rises(with_weight, m.target[piece], slack):
             return False
     return True
 

@@ -1,0 +1,158 @@
+"""Regressions of a positive mean exp(margin), with a penalty per block: Poisson, gamma and Tweedie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
+
+from minmin.estimators.docs import document
+from minmin.estimators.model import BlockModel, SingleFit, Vector
+from minmin.estimators.path import PathFit
+from minmin.problems.linear.losses import LOSSES, Loss, Tweedie
+
+_MEAN = "the expected target is exp(margin).\nThe intercept is not penalised."
+_document_poisson = document(
+    f"Minimises the weighted mean of exp(margin) - y·margin plus Σ_b alpha_b/2 |w_b|² over the blocks b; {_MEAN}",
+    scale="scikit-learn's PoissonRegressor has the same scale.",
+)
+
+
+class LogLink(RegressorMixin, BlockModel):
+    """Predicts positive numbers; the logarithm of the expected target is linear in the features."""
+
+    _why_unbounded = (
+        "columns without a penalty, or the intercept alone, select samples whose targets are all 0; give every block "
+        "an alpha above 0, and data with some target above 0"
+    )
+    _variance_power: float
+    """p if the variance of the target is proportional to its mean to the power of p."""
+
+    def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
+        low, sign = float(np.min(y)), "<=" if self._variance_power >= 2.0 else "<"
+        if low < 0.0 or (low == 0.0 and sign == "<="):
+            kind = type(self).__name__.removeprefix("Block").removesuffix("CV").removesuffix("Regressor")
+            raise ValueError(f"Some value(s) of y are out of the valid range of a {kind} target: {low:g} {sign} 0.")
+        return y, weights
+
+    def predict(self, X: Any, offset: Any = None) -> Vector:
+        """The expected target of each sample."""
+        return np.exp(self._margins(X, offset))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D², the share of the deviance that is explained: 1 is perfect, a constant prediction has 0.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._variance_power))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+class PoissonModel(LogLink):
+    """Predicts counts, or any numbers >= 0."""
+
+    _loss = LOSSES["poisson"]
+    _variance_power = 1.0
+
+
+@_document_poisson
+@dataclass(eq=False, repr=False, kw_only=True)
+class BlockPoissonRegressor(PoissonModel, SingleFit):
+    """Poisson regression with a penalty per block of columns and a proved bound on the gap f - f*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import minmin
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> counts = np.random.default_rng(1).poisson(np.exp(X[:, 0]))
+    >>> model = minmin.estimators.BlockPoissonRegressor([[0]], alpha=(0.0, 1e-2)).fit(X, counts)
+    >>> bool(model.predict(X).min() > 0.0)
+    True
+    """
+
+
+@_document_poisson
+@dataclass(eq=False, repr=False, kw_only=True)
+class BlockPoissonRegressorCV(PoissonModel, PathFit):
+    """Poisson regression with a penalty per block of columns, chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import minmin
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> counts = np.random.default_rng(1).poisson(np.exp(X[:, 0]))
+    >>> model = minmin.estimators.BlockPoissonRegressorCV([[0]], alphas=4).fit(X, counts)
+    >>> len(model.cv_results_["params"])
+    16
+    """
+
+
+@document(
+    f"Minimises the weighted mean of y·exp(-margin) + margin plus Σ_b alpha_b/2 |w_b|² over the blocks b; {_MEAN}",
+    scale="scikit-learn's GammaRegressor has the same scale.",
+)
+@dataclass(eq=False, repr=False, kw_only=True)
+class BlockGammaRegressor(LogLink, SingleFit):
+    """Gamma regression with a penalty per block of columns and a proved bound on the gap f - f*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import minmin
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> sizes = np.random.default_rng(1).gamma(2.0, np.exp(X[:, 0]))
+    >>> minmin.estimators.BlockGammaRegressor(alpha=1e-2).fit(X, sizes).result_.certified
+    True
+    """
+
+    _loss = LOSSES["gamma"]
+    _variance_power = 2.0
+
+
+@document(
+    "Minimises the weighted mean of exp((2-p)margin)/(2-p) + y·exp((1-p)margin)/(p-1) plus Σ_b alpha_b/2 |w_b|² over\n"
+    f"the blocks b, where p is the power; {_MEAN}",
+    scale="scikit-learn's TweedieRegressor has the same scale.",
+)
+@dataclass(eq=False, repr=False, kw_only=True)
+class BlockTweedieRegressor(LogLink, SingleFit):
+    """Tweedie regression with a penalty per block of columns and a proved bound on the gap f - f*.
+
+    It fits sums of a random number of positive amounts, such as the claims of a year, many of which are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import minmin
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> claims = np.random.default_rng(1).poisson(1.0, 50) * np.exp(X[:, 0])
+    >>> minmin.estimators.BlockTweedieRegressor(power=1.7, alpha=1e-2).fit(X, claims).result_.certified
+    True
+    """
+
+    power: float = 1.5
+
+    @property
+    def _loss(self) -> Loss:
+        return Tweedie(self.power)
+
+    @property
+    def _variance_power(self) -> float:  # type: ignore[override]
+        return self.power

@@ -1,0 +1,93 @@
+"""The size of rounding errors in the duality gap of a linear model."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from minmin.core.arrays import Array, array_eps, inner, largest
+from minmin.core.rounding import rounding_error
+from minmin.core.vectors import dot, norm
+from minmin.problems.linear.penalized_design import inner_of_rows
+
+if TYPE_CHECKING:
+    from minmin.problems.linear.evaluation import LinearEvaluation, LinearYStepModel
+
+
+class Rounding:
+    """The expected size of rounding errors.
+
+    For a block with one penalty, one number is enough, and it costs nothing. A block with a penalty per column may have
+    columns in very different units. Then errors in y are computed per column, and errors in x in the norm of the
+    penalties. That takes two more products with Y, so rough upper limits of them are tried first.
+
+    Attributes
+    ----------
+    noise : pair of float
+        The errors in ∇ₓ and ∇ᵧ.
+    y_terms : array
+        |y| + |dy| of every coefficient.
+    y_sizes : array or None
+        √Σ h_i Y_ij² of every coefficient of y; None if y has one penalty above 0.
+    is_rough : bool
+        Whether errors in y are upper limits, from the largest h_i and residual, that could be computed more exactly.
+    """
+
+    def __init__(self, evaluation: LinearEvaluation, after: LinearYStepModel, *, rough: bool):
+        x_block, y_block = evaluation.model.x_block, evaluation.model.y_block
+        h, self._x = evaluation.margin_hessian.diagonal, evaluation.x
+        self._x_block, self._y_block, self._residual_squares = x_block, y_block, after.residual * after.residual
+        self._eps = array_eps(evaluation.x)
+        self.y_terms = abs(evaluation.y) + abs(after.dy)
+        one_alpha_y = y_block.penalty.is_one_number and y_block.penalty.covers_all
+        self.is_rough = rough and not one_alpha_y
+        self.y_sizes = None if one_alpha_y else self._y_term_sizes(h)
+        rows = x_block.row_norms_squared(), y_block.row_norms_squared()
+        self._sizes = tuple(math.sqrt(inner_of_rows(h, squares)) for squares in rows)
+        # Margins have errors of eps·(|X_i||x| + |Y_i||y| + |offset_i|), and residuals have the curvature times that.
+        in_x, in_y = self._sizes[0] * norm(self._x), self._sizes[1] * norm(self.y_terms)
+        if not x_block.penalty.is_one_number:
+            self._size_over_penalty = math.sqrt(inner_of_rows(h, x_block.row_norms_over_penalty()))
+            in_x = min(in_x, self._size_over_penalty * math.sqrt(x_block.penalty.product(self._x, self._x)))
+        if self.y_sizes is not None:
+            in_y = dot(self.y_sizes, self.y_terms)
+        offset = evaluation.model.offset
+        in_offset = 0.0 if offset is None else math.sqrt(inner(h * offset, offset))
+        self._margin_error = in_x + in_y + in_offset
+        penalties = norm(x_block.penalty.alpha * self._x), norm(y_block.penalty.alpha * self.y_terms)
+        noise_x, noise_y = (
+            rounding_error(self._eps, self._residual_size(squares) + penalty + size * self._margin_error)
+            for squares, size, penalty in zip(rows, self._sizes, penalties, strict=True)
+        )
+        self.noise = noise_x, noise_y
+
+    @property
+    def size_x(self) -> float:
+        """|√h X|, in the Frobenius norm."""
+        return self._sizes[0]
+
+    def _y_term_sizes(self, squares: Array) -> Array:
+        """√Σ_i r_i² Y_ij² for every coefficient of y, or a rough upper limit of it; ``squares`` are r_i²."""
+        if self.is_rough:
+            return math.sqrt(largest(squares)) * self._y_block.column_norms()
+        return self._y_block.term_sizes(squares)
+
+    def _residual_size(self, row_squares: Array) -> float:
+        """√Σ_i r_i² |row i|²."""
+        return math.sqrt(inner_of_rows(self._residual_squares, row_squares))
+
+    def noise_by_y_column(self, y_sizes: Array) -> Array:
+        """The errors in every entry of ∇ᵧ."""
+        terms = self._y_term_sizes(self._residual_squares) + self._margin_error * y_sizes
+        return rounding_error(self._eps, terms + self._y_block.penalty.alpha * self.y_terms)
+
+    def in_x_over_penalty(self) -> tuple[float, float]:
+        """The error in ∇ₓ in the norm of A⁻¹, and |√h X| in that norm."""
+        penalty = self._x_block.penalty
+        if penalty.is_one_number:
+            root = math.sqrt(penalty.least)
+            return self.noise[0] / root, self._sizes[0] / root
+        size = self._size_over_penalty
+        terms = self._residual_size(self._x_block.row_norms_over_penalty())
+        in_penalty = math.sqrt(penalty.product(self._x, self._x))
+        return rounding_error(self._eps, terms + in_penalty + size * self._margin_error), size

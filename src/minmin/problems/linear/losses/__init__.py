@@ -1,0 +1,25 @@
+"""Losses of a linear model as functions of the margins, safe for margins of any size."""
+
+from minmin.problems.linear.losses.base import FAR, Loss
+from minmin.problems.linear.losses.binary import CLogLog, Logistic, Probit
+from minmin.problems.linear.losses.kinked import Huber, SquaredHinge
+from minmin.problems.linear.losses.log_link import Gamma, NegativeBinomial, Poisson, Tweedie
+from minmin.problems.linear.losses.squared import Squared
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Logistic(),
+        Probit(),
+        CLogLog(),
+        SquaredHinge(),
+        Squared(),
+        Huber(),
+        Poisson(),
+        Gamma(),
+        Tweedie(),
+        NegativeBinomial(),
+    )
+}
+
+__all__ = ["FAR", "LOSSES", "Huber", "Loss", "NegativeBinomial", "Tweedie"]

@@ -1,0 +1,155 @@
+"""Loss: what a linear model needs to know of the loss of a sample."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from minmin.core.arrays import Array, inner, largest, namespace_of
+from minmin.core.identity import identify
+from minmin.core.second_order import Gauge
+from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
+from minmin.problems.linear.penalties import Penalty
+
+FAR = 1.0
+"""Margins farther from zero than this get the curvature of a parabola, since the loss's own curvature may vanish. At
+this distance the parabola of the logistic loss has 1.18 times the curvature of the loss, so the two join almost
+smoothly."""
+
+
+class DualPoint(NamedTuple):
+    """The dual point θ = c·w(ℓ' + ℓ''u) of all samples, or that there is none.
+
+    Attributes
+    ----------
+    gap : float
+        At least Σ w[ℓ(m) + ℓ*(θ/w) - m·θ/w]; infinite if θ may lie outside of the domain of ℓ*.
+    scale : float
+        c, at most 1.
+    """
+
+    gap: float
+    scale: float = 1.0
+
+
+class Loss(ABC):
+    """A convex loss ℓ(margin, target) of every sample.
+
+    Margins have the shape (n,), or (n, K) for a loss with K outputs per sample. A loss of one margin per sample defines
+    its value and two derivatives, entry by entry; the rest has defaults that are safe for every convex loss. The
+    sharpest bound needs :attr:`self_concordance`; a proof that f has no minimum needs :meth:`rises` and :meth:`falls`.
+
+    Attributes
+    ----------
+    name : str
+    outputs : int
+        The number of margins per sample.
+    max_curvature, min_curvature : float
+        sup and inf of ℓ''; infinite and zero if they are not known.
+    self_concordance : float
+        M with |ℓ'''| <= M·ℓ'' everywhere; infinite if there is none, or if it is not known. With it, bounds are proved
+        by duality: ℓ(m) + ℓ*(s) - m·s <= ℓ''(m)·u² for s = ℓ'(m) + ℓ''(m)·u and M|u| <= 1. This is so since ℓ'' falls
+        by a factor exp(-M|v|) at most over a distance v. So the left side is at most ℓ''/M²·((1 - r)·log(1 - r) + r)
+        with r = M|u|, and log(1 - r) <= -r.
+    reaches_infimum : bool
+        Whether ℓ reaches its infimum at some margin, for every target.
+    """
+
+    name: str = "custom"
+    outputs: int = 1
+    max_curvature: float = math.inf
+    min_curvature: float = 0.0
+    self_concordance: float = math.inf
+    reaches_infimum: bool = False
+
+    def check_target(self, target: Array) -> Array:
+        """The target in the form that the formulas use; an error says which entry is out of range."""
+        return target
+
+    def prepare(self, margins: Array, target: Array) -> Array:
+        """What value and derivatives have in common; computed once, and passed to them as ``shared``."""
+        return margins
+
+    @abstractmethod
+    def value(self, margins: Array, target: Array, shared: Array) -> Array:
+        """ℓ of every sample."""
+
+    def infimum(self, target: Array) -> Array | None:
+        """The infimum of ℓ over all margins, of every sample; None if it is not known."""
+        return None
+
+    @abstractmethod
+    def slope(self, margins: Array, target: Array, shared: Array) -> Array:
+        """ℓ' of every margin."""
+
+    @abstractmethod
+    def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
+        """ℓ'' of every margin."""
+
+    def hessian(self, margins: Array, target: Array, shared: Array, weights: Array) -> MarginHessian:
+        """The second derivative of the weighted mean loss, or a little more if :meth:`find_dual_point` allows it."""
+        return DiagonalHessian(weights * self.curvature(margins, target, shared))
+
+    def surrogate_hessian(
+        self, margins: Array, target: Array, slope: Array, weights: Array, near: MarginHessian
+    ) -> MarginHessian | None:
+        """The second derivative of parabolas that have the slopes of the loss at these margins and at margin zero.
+
+        It does not vanish far from zero. ``near`` is the second derivative of the loss; the surrogate is None if that
+        never vanishes. For the logistic loss the parabola lies above the loss (Jaakkola and Jordan, 2000), so a step
+        never raises f.
+        """
+        if self.min_curvature > 0.0:
+            return None
+        xp = namespace_of(margins)
+        zero = xp.zeros_like(margins)
+        change = slope - self.slope(zero, target, self.prepare(zero, target))
+        far = xp.abs(margins) > FAR
+        chord = weights * change / xp.where(far, margins, xp.ones_like(zero))
+        return DiagonalHessian(xp.where(far, xp.maximum(near.diagonal, chord), near.diagonal))
+
+    def find_dual_point(
+        self, change: Array, margins: Array, target: Array, weights: Array, near: MarginHessian, left: float
+    ) -> DualPoint:
+        """The dual point for these changes u of the margins.
+
+        ``near`` is h, the second derivative of the weighted mean loss. A further change, which is not known but at most
+        ``left`` in the norm √<u, hu>, must not lead out of the domain of ℓ*, either.
+        """
+        in_domain = self.is_in_dual_domain(change, margins, target, near)
+        return DualPoint(max(inner(near.times(change), change), 0.0) if in_domain else math.inf)
+
+    def is_in_dual_domain(self, change: Array, margins: Array, target: Array, near: MarginHessian) -> bool:
+        """Whether ℓ(m) + ℓ*(s) - <m, s> <= <u, ℓ''u> for every sample, s = ℓ' + ℓ''u and u the change."""
+        most = largest(change)
+        return most == 0.0 or self.self_concordance * most <= 1.0
+
+    def distance(self, change: Array, margins: Array, target: Array) -> float:
+        """The length of a change of all margins that ends at these margins.
+
+        Up to length 1 the second derivative changes by a factor e at most. By default this is M times the largest
+        change of a margin. If M is not known, 1 takes its place.
+        """
+        known = math.isfinite(self.self_concordance)
+        return (self.self_concordance if known else 1.0) * largest(change)
+
+    def rises(self, change: Array, target: Array, slack: Array) -> bool:
+        """Whether some sample's loss rises eventually if its margins keep changing in this direction.
+
+        Changes of at most ``slack`` count as zero.
+        """
+        return True
+
+    def falls(self, change: Array, target: Array, slack: Array) -> bool:
+        """Whether some sample's loss keeps falling in this direction; called only if none rises."""
+        return False
+
+    def identity(self) -> Iterable[Any]:
+        """What distinguishes this loss from others in checkpoints: its type and its parameters."""
+        return [type(self).__module__, type(self).__qualname__, *identify(vars(self))]
+
+    def gauge(self, penalty: Penalty) -> Gauge | None:
+        """Directions of coefficients with these penalties along which f never changes; None if there are none."""
+        return None
