@@ -35,7 +35,7 @@ ODD = [
     (
         "hole.csv",
         ["--target", "t"],
-        "column 'age' of {file} has no value in row 17 below the header, and 1 more rows",
+        "column 'age' of {file} has no value in row 17 below the header (2 such rows in all);",
         "--ignore 'age'",
     ),
     ("unknown.csv", ["--target", "t"], "but 'unknown' in row 3 below the header is none", "--text 'age'"),

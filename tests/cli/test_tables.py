@@ -185,7 +185,7 @@ def test_what_predictions_do_not_know_is_noted(call, file, tmp_path):
     assert code == 0
     assert list(read(out)) == ["prediction"]
     assert f"note: {new} has no column 'client'; predictions are in the order of its rows" in err
-    assert "has categories in 2 rows that the model does not know, such as 'Bern'; their coefficient is 0" in err
+    assert "has categories that the model does not know in 2 of 3 rows, such as 'Bern'; their coefficient is 0" in err
 
 
 def test_claims_with_text_and_exposure_are_the_model_one_hot_by_hand(call, tmp_path):

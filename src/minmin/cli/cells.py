@@ -102,7 +102,7 @@ class Cells:
         count = pyarrow.compute.sum(empty).as_py()
         if count:
             first = pyarrow.compute.index(empty, True).as_py()
-            others = f", and {count - 1} more rows have none" if count > 1 else ""
+            others = f" ({count} such rows in all)" if count > 1 else ""
             raise InputError(f"{self.where} has no value in {self.row(first)}{others}; {remedy}")
 
     def require_categories(self) -> None:

@@ -72,8 +72,8 @@ class Model:
     def __str__(self) -> str:
         p = self.problem
         return (
-            f"{self.file.name}: {self.rows} rows{self.format and ', '}{self.format}; x: {describe_columns(self.x_columns)}; "
-            f"y: {describe_columns(self.y_columns)}\n"
+            f"{self.file.name}: {self.rows} rows{self.format and ', '}{self.format}; "
+            f"x: {describe_columns(self.x_columns)}; y: {describe_columns(self.y_columns)}\n"
             f"{p.loss.name} loss, alpha_x = {p.alpha_x:.3g}, alpha_y = {p.alpha_y:.3g}"
         )
 

@@ -140,8 +140,8 @@ def _find_unknown(table: Frame, categories: Mapping[str, Sequence[str | None]]) 
             what = "an empty cell" if unknown[0][0] is None else repr(unknown[0][0])
             count = sum(count for _, count in unknown)
             notes.append(
-                f"column {name!r} of {table.file} has categories in {count} rows that the model does not know, such as "
-                f"{what}; their coefficient is 0"
+                f"column {name!r} of {table.file} has categories that the model does not know in {count} of "
+                f"{table.rows} rows, such as {what}; their coefficient is 0"
             )
     return notes
 
