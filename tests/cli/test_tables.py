@@ -115,6 +115,13 @@ def test_decimal_commas_are_found_and_said(call, tmp_path):
     assert call("predict", model, comma, "--quiet")[2] == ""
 
 
+def test_a_frame_that_pandas_saved_with_its_index(call, clients, tmp_path):
+    file = tmp_path / "clients.parquet"
+    clients.select(["age", "city", "bought"]).to_pandas()[::-1].to_parquet(file)
+    said = json.loads(call("fit", file, "--target", "bought", "--json")[1])
+    assert [block["columns"] for block in said["blocks"]] == [2]
+
+
 def test_columns_of_numbers_can_be_text(call, tmp_path):
     file, model, new = tmp_path / "codes.csv", tmp_path / "model.skops", tmp_path / "new.csv"
     file.write_text("code,t\n007,1\n7,0\n007,1\n12,0\n")

@@ -48,7 +48,7 @@ class Cells:
             return NOTHING
         if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
             return NUMBERS
-        if types.is_dictionary(kind) or types.is_string(kind) or types.is_large_string(kind):
+        if types.is_dictionary(kind) or is_string(kind):
             return TEXT
         return DATES if types.is_temporal(kind) else OTHER
 
@@ -147,6 +147,13 @@ class Cells:
     def row(number: int) -> str:
         """A row in a message; ``number`` counts from 0."""
         return f"row {number + 1} below the header"
+
+
+def is_string(kind: Any) -> bool:
+    """Whether columns of this type of pyarrow hold text that is not encoded."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _share(counts: Vector, chosen: list[bool]) -> float:

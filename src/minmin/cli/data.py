@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minmin.cli.blocks import BlockSpec, choose_blocks
-from minmin.cli.cells import DATES, TEXT, Vector
+from minmin.cli.cells import DATES, TEXT, Vector, is_string
 from minmin.cli.columns import find_columns
 from minmin.cli.model import choose_storage
 from minmin.cli.roles import check_roles, read_offset, read_weights
@@ -112,7 +112,7 @@ def find_row_names(data: Data) -> list[str]:
 
     if not hasattr(data.X, "column_names") or data.rows < _FEW_ROWS:
         return []
-    texts = {name: data.X[name] for name in data.X.column_names if data.X[name].type == "string"}
+    texts = {name: data.X[name] for name in data.X.column_names if is_string(data.X[name].type)}
     counts = {name: pyarrow.compute.count_distinct(column).as_py() for name, column in texts.items()}
     return [
         f"column {name!r} has {count} different texts in {data.rows} rows; if it names the rows, give --id {name!r} "

@@ -157,6 +157,7 @@ def _cross_validate(
     """The mean and the standard deviation of each score."""
     found, reached = [], 0
     with show_progress("folds", shown=output.shows_progress) as on_progress:
+        on_progress(0, folds)
         runs = cross_validate(lambda part: fit_estimator(untrained, part, table), data, folds, loss, seed)
         for number, (scores, success) in enumerate(runs, 1):
             found.append(scores)

@@ -18,10 +18,16 @@ from minmin.errors import InputError, near_names
 _CSV = (".csv", ".tsv")
 PARQUET = (".parquet", ".pq")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods")
+_INDEX = "__index_level_"
+"""The name of a column in which pandas stores the index of a frame begins with this."""
 _MOST_COLUMNS = 100_000_000
 
 Remedy = Callable[[str], str]
 """What a user can do about a wrong value in the column of this name; the end of an error message."""
+
+
+def _how_to_do_without(name: str) -> str:
+    return "leave the column out ('minmin fit' takes text columns)"
 
 
 class Table(ABC):
@@ -141,7 +147,7 @@ class Frame(Table):
         for name in names:
             self._frame = self._frame.set_column(self._frame.column_names.index(name), name, as_text[name])
 
-    def matrix(self, columns: Sequence[int], remedy: Remedy = lambda name: "leave the column out") -> Any:
+    def matrix(self, columns: Sequence[int], remedy: Remedy = _how_to_do_without) -> Any:
         names = [self.names[column] for column in columns]
         return scipy.sparse.csr_array(np.column_stack([self.cells(name).numbers(remedy(name)) for name in names]))
 
@@ -168,10 +174,11 @@ class ParquetFile:
         import pyarrow.parquet
 
         try:
-            return pyarrow.parquet.read_table(self.file)
+            table = pyarrow.parquet.read_table(self.file)
         except (pa.ArrowException, OSError) as error:
             reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
             raise InputError(f"cannot read {self.file}: {reason}") from error
+        return table.select([name for name in table.column_names if not name.startswith(_INDEX)])
 
     def read_text(self, names: Sequence[str]) -> Any:
         """Some columns as text."""

@@ -33,10 +33,15 @@ def read_target(table: Table, name: str | None, loss: str) -> Vector:
 
 
 def describe_classes(target: Vector, loss: str) -> list[str]:
-    """A note if the classes may be meant as numbers."""
-    if loss != LOGISTIC or target.dtype.kind != "f" or (count := len(np.unique(target))) <= _MANY_CLASSES:
+    """A note if the classes may be meant as numbers, or as names of the rows."""
+    if loss != LOGISTIC:
         return []
-    return [f"the target has {count} different numbers, and each is a class; for a regression give --loss squared"]
+    count = len(np.unique(target))
+    if target.dtype.kind == "f" and count > _MANY_CLASSES:
+        return [f"the target has {count} different numbers, and each is a class; for a regression give --loss squared"]
+    if count > max(_MANY_CLASSES, len(target) / 2):
+        return [f"the target has {count} different texts in {len(target)} rows, and each is a class"]
+    return []
 
 
 def _read_numbers(cells: Cells, loss: str) -> Vector:
