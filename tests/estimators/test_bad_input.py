@@ -98,6 +98,13 @@ def test_continuous_labels():
         BlockLogisticRegression().fit(X, Y)
 
 
+@pytest.mark.parametrize("model", [BlockRidge, BlockPoissonRegressor])
+@pytest.mark.parametrize("kind", [list, np.array, lambda labels: np.array(labels, dtype=object), pandas.Series])
+def test_text_for_a_regression(model, kind):
+    with pytest.raises(minmin.InputError, match=r"y holds text, such as 'yes', .* use BlockLogisticRegression"):
+        model().fit(X, kind(["yes", "no"] * 15))
+
+
 def test_negative_counts():
     with pytest.raises(ValueError, match="out of the valid range"):
         BlockPoissonRegressor().fit(X, Y - 10.0)

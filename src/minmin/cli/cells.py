@@ -31,8 +31,8 @@ class Cells:
     column : pyarrow.ChunkedArray
     name : str
         The name of the column.
-    where : str
-        The column and its file, in messages.
+    file : path
+        The file that it is in, for messages.
     """
 
     def __init__(self, column: Any, name: str, file: Any):
@@ -72,7 +72,7 @@ class Cells:
         for row, text in enumerate(texts):
             try:
                 numbers[row] = float(text)
-            except ValueError:
+            except (TypeError, ValueError):
                 raise InputError(
                     f"{self.where} has {text!r} in {self.row(row)}, which is not a number; correct it, or {remedy}"
                 ) from None

@@ -62,7 +62,7 @@ def _require_classes(labels: Vector, where: str) -> None:
             "regression give --loss squared"
         )
     if (labels == labels[0]).all():
-        label = show(labels[0]) if labels.dtype.kind == "U" else f"{labels[0]:.15g}"
+        label = f"{labels[0]:.15g}" if labels.dtype.kind == "f" else show(labels[0])
         raise InputError(
             f"{where} is {label} in every row, and --loss logistic needs two classes at least; add rows of another "
             "class, or give another --target"
