@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sklearn.compose import make_column_selector
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
+from minmin import InputError
 from minmin.estimators import (
     BlockLogisticRegression,
     BlockLogisticRegressionCV,
@@ -100,6 +102,20 @@ def test_by_default_the_split_differs_but_not_the_minimum(family):
     ours, other = fit_both(family, None, None, alpha=1e-2, tol=1e-11)
     assert ours.result_.certified
     assert abs(ours.result_.fun - other.result_.fun) <= 2e-11
+
+
+@pytest.mark.parametrize("family", ["softmax", "squared"])
+@pytest.mark.parametrize(("columns", "by_hand"), [("city", CITY), (None, None)])
+def test_standard_errors_are_those_of_zeros_and_ones(family, columns, by_hand):
+    ours, other = fit_both(family, None, None, alpha=1e-2, tol=1e-9)
+    target = TARGETS[family][1]
+    left = ours.standard_errors(FRAME, target, columns=columns)
+    right = other.standard_errors(encode(FRAME)[0], target, columns=by_hand)
+    np.testing.assert_allclose(left.coef, right.coef, rtol=1e-4)
+    np.testing.assert_allclose(left.intercept, right.intercept, rtol=1e-4)
+    assert "city is missing" in ours.summary(FRAME, target, columns=columns)["name"]
+    with pytest.raises(InputError, match="text columns of X have other categories than in the fit"):
+        ours.standard_errors(FRAME[:100], target[:100])
 
 
 def test_an_unpenalised_text_column_is_certified_without_an_intercept():
@@ -239,6 +255,23 @@ def test_weights_and_warm_starts():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert model.fit(FRAME, LABELS, weights).n_iter_ <= 1
+
+
+def test_reading_text_takes_little_more_memory_than_four_bytes_per_value():
+    rng = np.random.default_rng(0)
+    labels = pandas.Index([f"label {number}" for number in range(1000)])
+    columns = {
+        f"text{column}": pandas.Categorical.from_codes(rng.integers(0, 1000, 50_000), categories=labels)
+        for column in range(20)
+    }
+    model, labels = BlockLogisticRegression(max_iter=1), rng.random(50_000) < 0.5
+    frame = pandas.DataFrame(columns)
+    tracemalloc.start()
+    table, _, _ = model._check_data(frame, labels, None, None)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert table.places.nbytes == 4 * 20 * 50_000
+    assert peak <= 2.0 * table.places.nbytes
 
 
 def test_the_example_in_the_docs_runs():

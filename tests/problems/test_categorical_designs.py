@@ -13,6 +13,7 @@ from minmin import InputError
 from minmin.problems import GLM, CategoricalDesign, Design, MixedDesign, Softmax
 from minmin.problems.linear import code_pieces, row_pieces
 from minmin.problems.linear.designs import DenseDesign, make_design
+from minmin.problems.linear.ones import OnesDesign
 
 ROWS, SIZES = 150, [3, 1, 5, 4]
 
@@ -42,6 +43,10 @@ def cases(dtype):
             MixedDesign([alone, few, numbers]),
             np.hstack([one_hot(codes), few.toarray(), numbers]),
         ),
+        "categories and ones": (
+            MixedDesign([full, OnesDesign(ROWS, dtype)]),
+            np.hstack([one_hot(make_codes(False)), np.ones((ROWS, 1))]),
+        ),
         "sparse and categories": (MixedDesign([few, full]), np.hstack([few.toarray(), one_hot(make_codes(False))])),
     }
 
@@ -64,7 +69,7 @@ def test_a_design_computes_what_its_dense_matrix_does(kind, dtype, pieces, reque
     design, dense = cases(dtype)[kind]
     same, rng = DenseDesign(dense.astype(dtype)), np.random.default_rng(2)
     width, rows = dense.shape[1], np.array([0, 3, 3, 90, 149])
-    weights, columns = rng.random(ROWS).astype(dtype), np.array([7, 2, 11, 4])
+    weights, columns = rng.random(ROWS).astype(dtype), np.array([7, 2, 12, 4])
     assert design.shape == dense.shape
     assert design.stored == np.count_nonzero(dense)
     assert design.prototype.dtype == dtype
@@ -166,11 +171,23 @@ def test_what_is_wrong_is_said(make, words):
 
 def test_categories_refuse_vectors_of_other_libraries():
     strict = pytest.importorskip("array_api_strict")
-    with pytest.raises(InputError, match="X has categories, which work only with NumPy vectors"):
-        CategoricalDesign(make_codes()).to_like(strict.zeros(3), "X")
+    for design in (CategoricalDesign(make_codes()), OnesDesign(ROWS, np.float64)):
+        with pytest.raises(InputError, match=r"X .*only with NumPy vectors"):
+            design.to_like(strict.zeros(3), "X")
 
 
 def test_a_design_is_taken_as_it_is():
     design = MixedDesign([CategoricalDesign(make_codes())])
     assert isinstance(design, Design)
     assert make_design(design, "X") is design
+
+
+def test_an_evaluation_that_forgets_computes_the_same_again():
+    design, _ = cases(np.float64)["numbers and categories"]
+    problem = GLM(design, np.ones((ROWS, 1)), LABELS, alpha_x=1e-2, alpha_y=1e-3)
+    evaluation = problem.evaluate(np.ones(design.shape[1]), np.ones(1))
+    before = evaluation.residual, evaluation.margin_hessian.diagonal
+    evaluation.forget()
+    for old, new in zip(before, (evaluation.residual, evaluation.margin_hessian.diagonal), strict=True):
+        assert old is not new
+        np.testing.assert_array_equal(old, new)

@@ -17,7 +17,7 @@ from minmin.cli.table import Frame, Table
 from minmin.cli.target import LOGISTIC, read_target
 from minmin.errors import InputError
 
-_MOSTLY_DIFFERENT, _FEW_ROWS = 0.5, 20
+_MOSTLY_DIFFERENT, _FEW_ROWS = 0.95, 20
 """A text column names the rows if more than this share of its texts are different, unless there are few rows."""
 
 

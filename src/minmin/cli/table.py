@@ -115,7 +115,9 @@ class Frame(Table):
         ]
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise InputError(f"{file} has two columns called {twice!r}; rename one")
+            raise InputError(
+                f"{file} has two columns called {twice!r}; rename one, or add a first line with names if there is none"
+            )
         if self.rows == 0:
             raise InputError(f"{file} has no rows")
 

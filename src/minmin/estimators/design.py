@@ -13,7 +13,6 @@ import scipy.sparse
 from minmin.errors import InputError, near_names
 from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.estimators.penalties import Alphas
-from minmin.estimators.table import Table, join_designs
 from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.designs import Design as LinearDesign
 from minmin.problems.linear.mixed import select_rows
@@ -107,11 +106,11 @@ def split_design(
     fit_intercept: bool,
     outputs: int = 1,
 ) -> Design:
-    """Split a matrix, or a table with text columns.
+    """Split a CSR or dense matrix.
 
     Parameters
     ----------
-    matrix : CSR or array, float32 or float64; or Table
+    matrix : CSR or array, float32 or float64
     blocks : dict
         Column numbers by the name of the block.
     unpenalised : collection of names
@@ -122,45 +121,19 @@ def split_design(
     outputs : int
         The number of coefficients per column.
     """
-    if isinstance(matrix, Table):
-        return _split_table(matrix, blocks, unpenalised, cheap, fit_intercept, outputs)
     if cheap is None:
         in_y = _choose_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
     else:
         in_y = np.zeros(matrix.shape[1], dtype=bool)
-        for name in _check_names(cheap, blocks):
+        for name in check_names(cheap, blocks):
             in_y[blocks[name]] = True
     x_columns, y_columns = np.flatnonzero(~in_y), np.flatnonzero(in_y)
-    X = _take(matrix, x_columns) if len(x_columns) else _make_zero_column(matrix)
+    X = _take(matrix, x_columns) if len(x_columns) else make_zero_column(matrix)
     Y = _build_cheap_matrix(matrix, y_columns, fit_intercept)
     return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
-def _split_table(
-    table: Table,
-    blocks: ColumnBlocks,
-    unpenalised: Collection[Hashable],
-    cheap: Any,
-    fit_intercept: bool,
-    outputs: int,
-) -> Design:
-    """Both designs have the categories first."""
-    if cheap is None:
-        in_y = table.choose_columns(blocks, unpenalised, int(fit_intercept), outputs)
-    else:
-        wanted = [blocks[name] for name in _check_names(cheap, blocks)]
-        in_y = table.find_columns(np.concatenate([np.zeros(0, dtype=np.intp), *wanted]))
-    categories, x_text, numbers, x_numbers = table.take(~in_y)
-    X = _make_zero_column(numbers) if in_y.all() else join_designs(categories, numbers)
-    categories, y_text, numbers, y_numbers = table.take(in_y)
-    if categories is None or len(y_numbers) + int(fit_intercept):
-        numbers = _build_cheap_matrix(numbers, np.arange(len(y_numbers)), fit_intercept)
-    Y = join_designs(categories, numbers)
-    x_columns, y_columns = np.concatenate([x_text, x_numbers]), np.concatenate([y_text, y_numbers])
-    return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
-
-
-def _check_names(cheap: Any, blocks: ColumnBlocks) -> Collection[Hashable]:
+def check_names(cheap: Any, blocks: ColumnBlocks) -> Collection[Hashable]:
     names = [cheap] if isinstance(cheap, str) or not isinstance(cheap, Collection) else list(cheap)
     for name in names:
         if name not in blocks:
@@ -214,7 +187,7 @@ def _count_pairs(csr: Any, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> float
 def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
     rows, width = matrix.shape[0], len(columns) + int(fit_intercept)
     if width == 0:
-        return _make_zero_column(matrix)
+        return make_zero_column(matrix)
     part = _take(matrix, columns)
     if scipy.sparse.issparse(part):
         csr = _append_ones(part) if fit_intercept else part
@@ -231,7 +204,7 @@ def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> A
     return whole
 
 
-def _make_zero_column(matrix: Any) -> Any:
+def make_zero_column(matrix: Any) -> Any:
     """A column of zeros, sparse, so that no time is spent on it."""
     return scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
 

@@ -68,7 +68,7 @@ class Logistic(ClassifierMixin, Inference):
                 f"{show(self.classes_[counts.argmax()])}; add samples of another class"
             )
         self._require_classes(codes, weights, "the data")
-        return codes, weights
+        return codes.astype(np.min_scalar_type(len(self.classes_))), weights
 
     def _weigh_classes(self, y: Any, codes: Vector, weights: Vector | None) -> Vector:
         """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn."""

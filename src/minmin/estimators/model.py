@@ -19,10 +19,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from minmin.errors import InputError, NoMinimumError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
-from minmin.estimators.design import Design, split_design
+from minmin.estimators.design import Design
 from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.penalties import Alphas, resolve_alphas
 from minmin.estimators.table import spread_blocks
+from minmin.estimators.table_split import split_data
 from minmin.estimators.targets import refuse_text
 from minmin.estimators.text import TextColumns, check_data
 from minmin.problems.linear.designs import tidy_csr, wrap_checked
@@ -143,7 +144,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
 
     def _design(self, matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable]) -> Design:
         outputs = self._outputs[0] if self._outputs else 1
-        return split_design(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
+        return split_data(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         """Raise if some class has no sample; a regression has no classes."""
@@ -294,6 +295,7 @@ class SingleFit(BlockModel):
         matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)
         alphas = resolve_alphas(self.alpha, list(blocks))
         design = self._design(matrix, blocks, [name for name, alpha in alphas.items() if alpha == 0.0])
+        del matrix  # the design may be a copy
         if rows.target.ndim > 1:
             return self._fit_targets(design, rows, alphas)
         sample = Sample(design, rows)

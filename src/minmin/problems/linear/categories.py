@@ -121,6 +121,9 @@ class CategoricalDesign(Design):
 
     @cached_property
     def row_norms_squared(self) -> Array:
+        """One number per row; only one is stored if no category is missing."""
+        if not self._has_missing:
+            return np.broadcast_to(np.full(1, self.places.shape[1], dtype=self._dtype), self.shape[0])
         return self.image(np.ones(self.shape[1], dtype=self._dtype))
 
     def rows(self, chosen: Any) -> CategoricalDesign:

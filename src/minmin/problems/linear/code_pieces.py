@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from minmin.core.arrays import Array
-from minmin.problems.linear.row_pieces import fill, run_tasks
+from minmin.problems.linear.row_pieces import fill, run_tasks, sum_tasks
 from minmin.problems.spectrum import Matrix
 
 _NUMBERS_PER_PIECE = 400_000
@@ -67,10 +67,7 @@ class CodePieces:
 
     def adjoint(self, r: Array) -> Array:
         """Aᵀ·r."""
-        first, *others = run_tasks([partial(_add_pieces, group, r) for group in self._groups])
-        for other in others:
-            first += other
-        return first
+        return sum_tasks([partial(_add_pieces, group, r) for group in self._groups])
 
 
 def count_rows_at_once(per_row: int, width: int) -> int:

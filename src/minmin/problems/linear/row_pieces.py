@@ -46,10 +46,7 @@ class RowPieces:
         """Aᵀ·r."""
         if len(self._transposed) == 1:
             return self._transposed[0][1] @ r
-        first, *others = run_tasks([partial(matmul, piece, r[rows]) for rows, piece in self._transposed])
-        for other in others:
-            first += other
-        return first
+        return sum_tasks([partial(matmul, piece, r[rows]) for rows, piece in self._transposed])
 
 
 def _cut(matrix: Any, most: int) -> list[tuple[slice, Any]]:
@@ -103,6 +100,19 @@ def run_tasks(tasks: Sequence[Callable[[], T]]) -> list[T]:
     for other in others:
         results += other.result()
     return results
+
+
+def sum_tasks(tasks: Sequence[Callable[[], Array]]) -> Array:
+    """The sum of the results, added in their order; there are never more of them than threads."""
+    threads = _count_threads()
+    total: Any = None
+    for start in range(0, len(tasks), threads):
+        for result in run_tasks(tasks[start : start + threads]):
+            if total is None:
+                total = result
+            else:
+                total += result
+    return total
 
 
 def _run_in_turn(tasks: Sequence[Callable[[], T]]) -> list[T]:
