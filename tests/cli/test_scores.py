@@ -64,6 +64,25 @@ def test_cross_validation_chooses_nothing_and_says_mean_and_spread(call, rows):
     assert "cross-validation: r2 " in call("fit", file, *options, "--cv", 4)[1]
 
 
+def test_cross_validation_chooses_among_several_penalties(call, rows):
+    file = rows[0]
+    options = ["--target", "size", "--loss", "squared", "--ignore", "kind", "--block", "a=a:1e-4,10", "--cv", 4]
+    said = json.loads(call("fit", file, *options, "--alpha", "1e-3,1,100", "--json")[1])
+    tried = {}
+    for a in (1e-4, 10):
+        for b in (1e-3, 1, 100):
+            block = ["--block", f"a=a:{a}", "--alpha", b]
+            tried[a, b] = json.loads(call("fit", file, *options[:6], *block, "--cv", 4, "--json")[1])
+    best = min(tried, key=lambda pair: tried[pair]["cv"]["root_mean_square_error"]["mean"])
+    assert said["combinations"] == 6
+    assert tuple(block["alpha"] for block in said["blocks"]) == best
+    assert said["fun"] == pytest.approx(tried[best]["fun"], abs=1e-12)
+    assert said["cv"] == tried[best]["cv"]
+    text = call("fit", file, *options, "--alpha", "1e-3,1,100", "--held-out", 0.2)[1]
+    assert "penalties: chosen by cross-validation, the best of 6 combinations" in text
+    assert "held out: r2 " in text
+
+
 class Known:
     """A model with given predictions."""
 

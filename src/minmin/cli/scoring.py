@@ -83,10 +83,8 @@ def hold_out(data: Data, share: float, loss: str, seed: int) -> tuple[Data, Data
     return data.select(train), data.select(test)
 
 
-def cross_validate(
-    fit: Callable[[Data], Any], data: Data, folds: int, loss: str, seed: int
-) -> Iterator[tuple[Scores, bool]]:
-    """For each fold, the scores of a model of the other rows, and whether its fit reached the tolerance."""
+def split_folds(data: Data, folds: int, loss: str, seed: int) -> list[tuple[Vector, Vector]]:
+    """For each fold, the numbers of the rows to fit and of those to hold out; every class is in every part."""
     groups = _shuffle_groups(data, loss, np.random.default_rng(seed))
     smallest = min(groups, key=len)
     if len(smallest) < folds:
@@ -96,9 +94,16 @@ def cross_validate(
         )
     number = np.empty(data.rows, dtype=np.intp)
     number[np.concatenate(groups)] = np.arange(data.rows) % folds
-    for fold in range(folds):
-        model = fit(data.select(np.flatnonzero(number != fold)))
-        yield score(model, data.select(np.flatnonzero(number == fold)), loss), model.result_.success
+    return [(np.flatnonzero(number != fold), np.flatnonzero(number == fold)) for fold in range(folds)]
+
+
+def cross_validate(
+    fit: Callable[[Data], Any], data: Data, folds: int, loss: str, seed: int
+) -> Iterator[tuple[Scores, bool]]:
+    """For each fold, the scores of a model of the other rows, and whether its fit reached the tolerance."""
+    for train, test in split_folds(data, folds, loss, seed):
+        model = fit(data.select(train))
+        yield score(model, data.select(test), loss), model.result_.success
 
 
 def _shuffle_groups(data: Data, loss: str, rng: np.random.Generator) -> list[Vector]:
