@@ -1,9 +1,10 @@
 """Text columns as they are, compared with a matrix of zeros and ones made by hand: seconds and peak memory.
 
-Each way runs in a process of its own, with one thread. Time is processor time from the frame to the certified model,
-encoding included; on small data it is the median of several fits. Memory is the highest resident size while fitting,
-less the size before. By hand, the matrix is made by scikit-learn's OneHotEncoder, or by pandas.factorize and a
-scipy.sparse array that is built from its codes. Data: insurance claims (../shared/data), and generated rows.
+Each way runs in a process of its own, with one thread; the ways take turns, and medians are shown. Time is processor
+time from the frame to the certified model, encoding included; on small data it is the median of several fits. Memory is
+the highest resident size while fitting, less the size before. By hand, the matrix is made by scikit-learn's
+OneHotEncoder, or by pandas.factorize and a scipy.sparse array that is built from its codes. Data: insurance claims
+(../shared/data), and generated rows.
 """
 
 from __future__ import annotations
@@ -162,6 +163,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--categories", type=int, default=10**4)
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tol", type=float, default=1e-8)
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -173,19 +175,22 @@ def main() -> None:
     print_machine("scikit-learn", "pandas", "polars", "pyarrow")
     print("| data | frame | way | coefficients | passes | f | certified | s | MB | time ratio | memory ratio |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
+    cases = [("text", way) for way in WAYS] + [(kind, WAYS[0]) for kind in options.frames if kind != "text"]
     for data in options.data:
-        base = None
-        for kind, way in [("text", way) for way in WAYS] + [
-            (kind, WAYS[0]) for kind in options.frames if kind != "text"
-        ]:
-            r = run_apart(data, way, kind)
-            base = base or r
-            ratios = f"{r['seconds'] / base['seconds']:.2f} | {r['memory'] / base['memory']:.2f}"
+        rounds = [[run_apart(data, way, kind) for kind, way in cases] for _ in range(options.rounds)]
+        found = [find_medians([of_round[number] for of_round in rounds]) for number in range(len(cases))]
+        for (kind, way), r in zip(cases, found, strict=True):
+            ratios = f"{r['seconds'] / found[0]['seconds']:.2f} | {r['memory'] / found[0]['memory']:.2f}"
             print(
                 f"| {data} | {kind} | {way} | {r['size']} | {r['passes']} | {r['fun']:.10f} | {r['certified']} "
                 f"| {r['seconds']:.3f} | {r['memory'] / 1e6:.0f} | {ratios} |",
                 flush=True,
             )
+
+
+def find_medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The first run, with the medians of time and memory over all."""
+    return {**runs[0], **{name: statistics.median(run[name] for run in runs) for name in ("seconds", "memory")}}
 
 
 if __name__ == "__main__":

@@ -101,6 +101,19 @@ def test_weights_of_a_folder_are_used(call, tmp_path):
     assert call("solve", tmp_path / "rows", "--y-columns", "3", "--quiet")[0] == 0
 
 
+def test_text_labels_and_decimal_commas_are_read(call, tmp_path, small_chunks):
+    rows = "".join(f"{'yes' if i % 3 else 'no'};{i},5;{i % 7}\n" for i in range(300))
+    (tmp_path / "labels.csv").write_text("said;number;rest\n" + rows)
+    folder, model = tmp_path / "labels", tmp_path / "model.skops"
+    assert call("partition", tmp_path / "labels.csv", "--target", "said", "--out", folder)[0] == 0
+    parts = minmin.datasets.open_partitions(folder)
+    assert parts.y[:3].tolist() == ["no", "yes", "yes"]
+    numbers = np.concatenate([part[:, 0] for part in parts.X.partitions])
+    np.testing.assert_array_equal(numbers, np.arange(300) + 0.5)
+    assert call("fit", folder, "--save", model)[0] == 0
+    assert call("predict", model, folder)[1] == call("predict", model, tmp_path / "labels.csv", "--quiet")[1]
+
+
 WRONG = [
     (["partition", "{csv}", "--out", "{new}"], "name the column to predict with --target"),
     (["partition", "{csv}", "{svm}", "--out", "{new}"], "give files of one kind"),
@@ -110,8 +123,15 @@ WRONG = [
     (["partition", "{csv}", "{other}", "--target", "clicked", "--out", "{new}"], "do not have the same columns"),
     (["partition", "{csv}", "--target", "clicked", "--out", "{csv}"], "exists"),
     (["partition", "{new}", "--out", "{new}"], "cannot read"),
-    (["partition", "{gap}", "--target", "clicked", "--out", "{new}"], "column 'age' of .* has no value in row 150;"),
+    (
+        ["partition", "{gap}", "--target", "clicked", "--out", "{new}"],
+        "column 'age' of .* has no value in row 150 below",
+    ),
     (["fit", "{folder}", "--target", "clicked"], "leave it out"),
+    (["fit", "{folder}", "--cv", "5"], "need all rows in memory"),
+    (["fit", "{folder}", "--weight", "age"], "is a folder of partitions; --weight is for CSV and Parquet"),
+    (["partition", "{text}", "--target", "clicked", "--out", "{new}"], "'word' .* not a number; .* --ignore 'word'"),
+    (["partition", "{empty}", "--target", "clicked", "--out", "{new}"], "has no rows"),
     (["federated", "simulate", "{folder}"], "give a file, not a folder of partitions"),
 ]
 
@@ -122,10 +142,12 @@ def test_wrong_input_is_explained_and_leaves_nothing(call, csv, svm, table, tmp_
     age = [None if row == 149 else value for row, value in enumerate(table["age"].to_pylist())]
     gap = table.set_column(table.column_names.index("age"), "age", pyarrow.array(age))
     pyarrow.csv.write_csv(gap, tmp_path / "gap.csv")
+    (tmp_path / "text.csv").write_text("clicked,word\nyes,ape\nno,bee\n")
+    (tmp_path / "empty.csv").write_text("clicked,word\n")
     folder = tmp_path / "rows"
     minmin.datasets.write_partitions(folder, [(np.eye(4), np.array([1, -1, 1, -1]))])
     names = {"csv": csv, "svm": svm, "new": tmp_path / "new", "folder": folder}
-    names |= {"other": tmp_path / "other.csv", "gap": tmp_path / "gap.csv"}
+    names |= {name: tmp_path / f"{name}.csv" for name in ("other", "gap", "text", "empty")}
     before = sorted(tmp_path.iterdir())
     code, _, err = call(*(argument.format(**names) for argument in arguments))
     assert code == 2

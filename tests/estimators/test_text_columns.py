@@ -17,6 +17,7 @@ from sklearn.compose import make_column_selector
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
+from minmin import InputError
 from minmin.estimators import (
     BlockLogisticRegression,
     BlockLogisticRegressionCV,
@@ -101,6 +102,20 @@ def test_by_default_the_split_differs_but_not_the_minimum(family):
     ours, other = fit_both(family, None, None, alpha=1e-2, tol=1e-11)
     assert ours.result_.certified
     assert abs(ours.result_.fun - other.result_.fun) <= 2e-11
+
+
+@pytest.mark.parametrize("family", ["softmax", "squared"])
+@pytest.mark.parametrize(("columns", "by_hand"), [("city", CITY), (None, None)])
+def test_standard_errors_are_those_of_zeros_and_ones(family, columns, by_hand):
+    ours, other = fit_both(family, None, None, alpha=1e-2, tol=1e-9)
+    target = TARGETS[family][1]
+    left = ours.standard_errors(FRAME, target, columns=columns)
+    right = other.standard_errors(encode(FRAME)[0], target, columns=by_hand)
+    np.testing.assert_allclose(left.coef, right.coef, rtol=1e-4)
+    np.testing.assert_allclose(left.intercept, right.intercept, rtol=1e-4)
+    assert "city is missing" in ours.summary(FRAME, target, columns=columns)["name"]
+    with pytest.raises(InputError, match="text columns of X have other categories than in the fit"):
+        ours.standard_errors(FRAME[:100], target[:100])
 
 
 def test_an_unpenalised_text_column_is_certified_without_an_intercept():

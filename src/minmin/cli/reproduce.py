@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from minmin.cli.output import Output, output_options
+from minmin.cli.output import Output, output_options, show_progress
 from minmin.experiments.settings import EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -22,7 +18,7 @@ _COLOURS = {"holds": "blue", "holds mostly": "yellow", "does not hold": "red"}
 
 
 @click.command()
-@click.argument("experiment", type=click.Choice([*EXPERIMENTS, "all"]), default="all")
+@click.argument("experiment", type=click.Choice([*EXPERIMENTS, "all"]), default="all", metavar="[EXPERIMENT]")
 @click.option(
     "--out", type=click.Path(path_type=Path), default="report", show_default=True, help="The folder for the report."
 )
@@ -47,14 +43,27 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
     """Repeat the paper's experiments: figures, all counts, and a verdict on each claim.
 
     The paper is Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439. The report is index.html in the folder --out.
-    After Ctrl-C, the same command resumes from the finished runs in that folder. The command does not write to a
-    folder that contains other files.
+
+    EXPERIMENT is one of
 
     \b
-    Everything, in about two minutes on two cores:
+      quadratic, logistic, scaling  the paper's experiments
+      all                           these three (the default)
+      federated                     the paper's application
+      relatives                     what its introduction, related work and discussion
+                                    name: an inexact outer method, cutting planes,
+                                    alternating minimisation, sliding, more blocks ...
+
+    Experiments with the same --out share a report. After Ctrl-C, the same command resumes from the finished runs in
+    that folder. The command does not write to a folder that contains other files.
+
+    \b
+    The paper's experiments, in about two minutes on two cores:
       minmin reproduce
     Only the federated application, on a9a:
       minmin reproduce federated --a9a a9a.gz --out federated
+    Rivals, relatives and extensions of BAM, in about two minutes:
+      minmin reproduce relatives --out relatives
     Only the quadratics, with more seeds:
       minmin reproduce quadratic --seeds 30 --out quadratics
     A quick trial:
@@ -62,7 +71,7 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
     """
     from minmin.experiments.reproduce import reproduce as make_report  # plotting libraries take a second to load
 
-    with _show_progress(shown=output.prints_text) as on_progress:
+    with show_progress("runs", shown=output.prints_text) as on_progress:
         try:
             report = make_report(experiment, out, seeds=seeds, tol=tol, a9a=a9a, on_progress=on_progress)
         except KeyboardInterrupt:
@@ -70,31 +79,6 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
             raise
     claims = [claim.as_dict() for claim in report.claims]
     output.print_result(_describe(report), {"page": str(report.page), "runs": report.runs, "claims": claims})
-
-
-@contextmanager
-def _show_progress(shown: bool) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on a terminal, or else print a line every ten seconds."""
-    if not shown:
-        yield lambda done, total: None
-    elif sys.stderr.isatty():
-        with click.progressbar(length=1, label="runs", file=sys.stderr, show_pos=True) as bar:
-
-            def advance(done: int, total: int) -> None:
-                bar.length = total
-                bar.update(done - bar.pos)
-
-            yield advance
-    else:
-        due = time.monotonic()
-
-        def print_line(done: int, total: int) -> None:
-            nonlocal due
-            if time.monotonic() >= due or done == total:
-                due = time.monotonic() + 10.0
-                click.echo(f"{done} of {total} runs", err=True)
-
-        yield print_line
 
 
 def _describe(report: Report) -> str:

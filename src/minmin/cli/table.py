@@ -1,31 +1,36 @@
-"""Reads LIBSVM, CSV and Parquet files, and folders of partitions, as tables: named columns of numbers, and a target."""
+"""Tables: named columns and a target, from LIBSVM, CSV and Parquet files."""
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from minmin.datasets.libsvm import read_libsvm
-from minmin.datasets.partitions import is_partitioned, open_partitions
+from minmin.cli.cells import TEXT, Cells, Vector
+from minmin.cli.delimited import CsvFile
 from minmin.errors import InputError, near_names
 
-CSV = {".csv": ",", ".tsv": "\t"}
+_CSV = (".csv", ".tsv")
 PARQUET = (".parquet", ".pq")
+_SPREADSHEETS = (".xlsx", ".xls", ".ods")
+_INDEX = "__index_level_"
+"""The name of a column in which pandas stores the index of a frame begins with this."""
 _MOST_COLUMNS = 100_000_000
-_LARGEST = 1e150
-"""The square of a number far above this overflows."""
 
-_Vector = np.ndarray[Any, Any]
+Remedy = Callable[[str], str]
+"""What a user can do about a wrong value in the column of this name; the end of an error message."""
+
+
+def _how_to_do_without(name: str) -> str:
+    return "leave the column out ('minmin fit' takes text columns)"
 
 
 class Table(ABC):
-    """Named columns; only the columns that are used must contain numbers."""
+    """Named columns; only the columns that are used must contain numbers or text."""
 
     file: Path
     names: Sequence[str]
@@ -34,41 +39,39 @@ class Table(ABC):
     """Whether the names of columns are their numbers, counted from 1."""
     first_index: int | None = None
     """The index of the first column in a LIBSVM file: 1 or 0."""
-
-    weight: _Vector | None = None
-    offset: _Vector | None = None
+    format: str = ""
+    """How the file is written, where its name does not say it."""
+    notes: Sequence[str] = ()
+    """What a user should know about the file."""
+    kind: str
+    """What the file is, in messages."""
+    weight: Vector | None = None
+    offset: Vector | None = None
+    """Weights and offsets of the rows, if a folder of partitions has them."""
 
     @abstractmethod
-    def take_target(self, name: str | None) -> _Vector:
+    def take_target(self, name: str | None, read: Callable[[Cells], Vector] = Cells.numbers) -> Vector:
         """Remove the target from the table and return it."""
 
     @abstractmethod
     def matrix(self, columns: Sequence[int]) -> Any:
         """Some columns as a CSR matrix; those of partitions stay on disk."""
 
-    def count_entries(self) -> _Vector:
+    def count_entries(self) -> Vector:
         """How many numbers other than zero every column has."""
         count = len(self.names)
         return np.bincount(self.matrix(range(count)).indices, minlength=count)
 
 
-def read_table(file: Path, first_index: int | None = None) -> Table:
-    """Read a file, or open a folder of partitions.
-
-    A file that is neither CSV nor Parquet by its name is LIBSVM, with columns from ``first_index`` on.
-    """
-    kind = find_kind(file)
-    if kind is not None:
-        return Frame(file, _read_arrow(file, kind))
-    if is_partitioned(file):
-        return _OnDisk(file, first_index)
-    return _Libsvm(file, *read_libsvm(file, first_index=first_index))
-
-
-def find_kind(file: Path) -> str | None:
-    """The end of the name of a CSV or Parquet file; None for other files."""
+def find_source(file: Path, delimiter: str | None = None) -> CsvFile | ParquetFile | None:
+    """What reads a CSV or Parquet file; None for a LIBSVM file."""
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".bz2")]
-    return suffixes[-1] if suffixes and suffixes[-1] in (*CSV, *PARQUET) else None
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in _SPREADSHEETS:
+        raise InputError(f"{file} is a spreadsheet; save its sheet as CSV, and give that file")
+    if suffix in PARQUET:
+        return ParquetFile(file)
+    return CsvFile(file, delimiter) if suffix in _CSV or delimiter is not None else None
 
 
 def require_no_target(file: Path, name: str | None) -> None:
@@ -80,44 +83,18 @@ def require_no_target(file: Path, name: str | None) -> None:
         )
 
 
-class _OnDisk(Table):
-    def __init__(self, folder: Path, first_index: int | None):
-        parts = open_partitions(folder)
-        self.file, self._parts, self.first_index = folder, parts, parts.first_index
-        self.weight, self.offset = parts.weight, parts.offset
-        self.rows, count = parts.X.shape
-        self.numbered = parts.X.names is None
-        self.names = [str(i + 1) for i in range(count)] if parts.X.names is None else parts.X.names
-        if first_index is not None and parts.first_index not in (None, first_index):
-            raise InputError(
-                f"columns of {folder} count from {parts.first_index}, but the model was fitted to columns that count "
-                f"from {first_index}; predict from the LIBSVM files themselves"
-            )
-
-    def take_target(self, name: str | None) -> _Vector:
-        if name is not None:
-            raise InputError(f"--target {name}: the target of {self.file} was chosen when it was written; leave it out")
-        return self._parts.y
-
-    def matrix(self, columns: Sequence[int]) -> Any:
-        is_all = len(columns) == len(self.names) and list(columns) == list(range(len(self.names)))
-        return self._parts.X if is_all else self._parts.X[:, np.asarray(columns, dtype=np.intp)]
-
-    def count_entries(self) -> _Vector:
-        return self._parts.X.column_counts
-
-
-class _Libsvm(Table):
+class Libsvm(Table):
     numbered = True
+    kind = "read as LIBSVM"
 
-    def __init__(self, file: Path, matrix: Any, labels: _Vector, first_index: int):
+    def __init__(self, file: Path, matrix: Any, labels: Vector, first_index: int):
         self.file, self._matrix, self._labels, self.first_index = file, matrix, labels, first_index
         self.rows, count = matrix.shape
         if count > _MOST_COLUMNS:
             raise InputError(f"{file} has the index {count}; more than {_MOST_COLUMNS} columns are not supported")
         self.names = [str(i + 1) for i in range(count)]
 
-    def take_target(self, name: str | None) -> _Vector:
+    def take_target(self, name: str | None, read: Callable[[Cells], Vector] = Cells.numbers) -> Vector:
         require_no_target(self.file, name)
         return self._labels
 
@@ -126,71 +103,118 @@ class _Libsvm(Table):
 
 
 class Frame(Table):
-    numbered = False
+    """A CSV or Parquet file."""
 
-    def __init__(self, file: Path, frame: Any, first_row: int = 0):
-        self.file, self._frame, self.rows, self._first_row = file, frame, frame.num_rows, first_row
-        self.names = list(frame.column_names)
+    numbered = False
+    kind = "a file with column names"
+
+    def __init__(self, file: Path, source: CsvFile | ParquetFile, some_rows: Any = None, first_row: int = 0):
+        self.file, self._source, self._first_row = file, source, first_row
+        self._frame = source.read() if some_rows is None else some_rows
+        self.rows = self._frame.num_rows
+        if isinstance(source, CsvFile) and source.format != (("\t" if ".tsv" in file.suffixes else ","), "."):
+            self.format = str(source.format)
+        self.names = [name for name in self._frame.column_names if name]
+        self.notes = [
+            f"column {number} of {file} has no name, and is left out; to use it, name it in the first line"
+            for number, name in enumerate(self._frame.column_names, 1)
+            if not name
+        ]
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise InputError(f"{file} has two columns called {twice!r}; rename one")
-        if frame.num_rows == 0:
+            raise InputError(
+                f"{file} has two columns called {twice!r}; rename one, or add a first line with names if there is none"
+            )
+        if self.rows == 0:
             raise InputError(f"{file} has no rows")
 
-    def take_target(self, name: str | None) -> _Vector:
+    def take_target(self, name: str | None, read: Callable[[Cells], Vector] = Cells.numbers) -> Vector:
         if name is None:
             hint = near_names("", self.names)
             raise InputError(f"{self.file}: name the column to predict with --target; {hint}")
+        return read(self.take(name, "--target"))
+
+    def take(self, name: str, option: str) -> Cells:
+        """Remove a column from the table and return it; ``option`` names it in errors."""
         if name not in self.names:
-            raise InputError(f"--target {name}: {self.file} has no such column; {near_names(name, self.names)}")
+            raise InputError(f"{option} {name}: {self.file} has no such column; {near_names(name, self.names)}")
         self.names = [other for other in self.names if other != name]
-        return self._numbers(name)
+        return self.cells(name)
 
-    def matrix(self, columns: Sequence[int]) -> Any:
-        return scipy.sparse.csr_array(np.column_stack([self._numbers(self.names[i]) for i in columns]))
+    def cells(self, name: str) -> Cells:
+        return Cells(self._frame[name], name, self.file, self._first_row)
 
-    def _numbers(self, name: str) -> _Vector:
+    def holds(self, column: int) -> str:
+        """What a column holds, one of the words of ``cells``."""
+        return self.cells(self.names[column]).holds
+
+    def take_as_text(self, names: Sequence[str]) -> None:
+        """From now on, some columns are text, as it is written in the file."""
+        if not names:
+            return
+        as_text = self._source.read_text(names)
+        for name in names:
+            self._frame = self._frame.set_column(self._frame.column_names.index(name), name, as_text[name])
+
+    def matrix(self, columns: Sequence[int], remedy: Remedy = _how_to_do_without) -> Any:
+        names = [self.names[column] for column in columns]
+        return scipy.sparse.csr_array(np.column_stack([self.cells(name).numbers(remedy(name)) for name in names]))
+
+    def frame(self, columns: Sequence[int], remedy: Remedy) -> Any:
+        """Some columns as a pyarrow table of numbers and text."""
         import pyarrow as pa
-        import pyarrow.compute
 
-        column, which = self._frame[name], f"column {name!r} of {self.file}"
-        if column.null_count:
-            row = pyarrow.compute.index(column.is_null(), True).as_py()
-            raise InputError(
-                f"{which} has no value in row {self._first_row + row + 1}; add a value, or leave the column out"
-            )
-        kind = column.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise InputError(f"{which} has the type {kind}, not numbers; encode it as numbers, or leave the column out")
-        numbers: _Vector = column.to_numpy().astype(np.float64)
-        wrong = np.flatnonzero(~(np.abs(numbers) <= _LARGEST))
-        if wrong.size:
-            value, row = numbers[wrong[0]], self._first_row + wrong[0] + 1
-            raise InputError(f"{which} is {value:g} in row {row}; give finite numbers up to {_LARGEST:g}")
-        return numbers
+        chosen = {}
+        for name in (self.names[i] for i in columns):
+            cells = self.cells(name)
+            chosen[name] = cells.column if cells.holds == TEXT else pa.array(cells.numbers(remedy(name)))
+        return pa.table(chosen)
 
 
-def _read_arrow(file: Path, kind: str) -> Any:
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
+class ParquetFile:
+    """A Parquet file, of which columns can be read as they are or as text."""
 
-    with explain_unreadable(file):
-        if kind in PARQUET:
-            return pyarrow.parquet.read_table(file)
-        with pa.input_stream(str(file), compression="detect") as stream:
-            frame = pyarrow.csv.read_csv(stream, parse_options=pyarrow.csv.ParseOptions(delimiter=CSV[kind]))
-            frame.column_names  # noqa: B018 - raises here, not later, if the header is not UTF-8
-            return frame
+    def __init__(self, file: Path):
+        self.file = file
 
+    def read(self) -> Any:
+        """The whole table."""
+        import pyarrow as pa
+        import pyarrow.parquet
 
-@contextlib.contextmanager
-def explain_unreadable(file: Path) -> Iterator[None]:
-    """Turn pyarrow's errors into ours."""
-    import pyarrow as pa
+        try:
+            table = pyarrow.parquet.read_table(self.file)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(self._explain(error)) from error
+        return table.select([name for name in table.column_names if not name.startswith(_INDEX)])
 
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    def read_batches(self, numbers: int) -> Iterator[Any]:
+        """Some rows at a time, with about as many numbers."""
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        try:
+            with pyarrow.parquet.ParquetFile(self.file) as parquet:
+                names = [name for name in parquet.schema_arrow.names if not name.startswith(_INDEX)]
+                yield from parquet.iter_batches(max(numbers // max(len(names), 1), 1), columns=names)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(self._explain(error)) from error
+
+    def _explain(self, error: Exception) -> str:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise InputError(f"cannot read {file}: {reason}") from error
+        return f"cannot read {self.file}: {reason}"
+
+    def read_text(self, names: Sequence[str]) -> Any:
+        """Some columns as text."""
+        import pyarrow as pa
+
+        table = self.read().select(list(names))
+        return pa.table({name: _to_text(table[name]) for name in names})
+
+
+def _to_text(column: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.string())

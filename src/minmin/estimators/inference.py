@@ -8,7 +8,7 @@ import numpy as np
 
 from minmin.errors import InputError, as_number, show
 from minmin.estimators.model import BlockModel, Vector
-from minmin.estimators.standard_errors import estimate_errors, name_column
+from minmin.estimators.standard_errors import estimate_errors
 from minmin.estimators.summary import Summary, make_summary
 
 
@@ -110,14 +110,14 @@ class Inference(BlockModel):
         if not 0.0 < as_number(level, "level") < 1.0:
             raise InputError(f"level = {show(level)} must lie between 0 and 1")
         found = estimate_errors(self, X, y, sample_weight, offset, columns, robust)
-        owner = np.empty(self.n_features_in_, dtype=np.intp)
+        owner = np.empty(self.coef_.shape[-1], dtype=np.intp)
         for number, chosen in enumerate(self.blocks_.values()):
             owner[chosen] = number
         order = np.argsort(owner[found.columns], kind="stable")
         chosen = found.columns[order]
         titles = [str(block) for block in self.blocks_]
         blocks = [titles[number] for number in owner[chosen]]
-        names = [name_column(self, column) for column in chosen]
+        names = self.feature_names_out_[chosen].tolist()
         coef, errors = np.atleast_2d(self.coef_)[:, chosen].T, found.errors[order]
         if self.fit_intercept:
             coef = np.vstack([coef, np.reshape(self.intercept_, (1, -1))])

@@ -19,12 +19,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from minmin.errors import InputError, NoMinimumError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
-from minmin.estimators.design import Design, split_design
+from minmin.estimators.design import Design
 from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.partitions import multiply
 from minmin.estimators.penalties import Alphas, resolve_alphas
-from minmin.estimators.table import Table, spread_blocks
-from minmin.estimators.table_split import split_table
+from minmin.estimators.table import spread_blocks
+from minmin.estimators.table_split import split_data
+from minmin.estimators.targets import refuse_text
 from minmin.estimators.text import TextColumns, check_data
 from minmin.problems.linear.designs import tidy_csr, wrap_checked
 from minmin.problems.linear.losses import Loss
@@ -110,6 +111,8 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
     def _check_data(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
         """The matrix, what is known of its rows, and the columns of each block."""
         self._check_parameters()
+        if self._numeric_target:
+            refuse_text(y)
         matrix, y = check_data(
             self,
             X,
@@ -142,8 +145,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
 
     def _design(self, matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable]) -> Design:
         outputs = self._outputs[0] if self._outputs else 1
-        split = split_table if isinstance(matrix, Table) else split_design
-        return split(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
+        return split_data(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         """Raise if some class has no sample; a regression has no classes."""

@@ -14,10 +14,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from minmin.core.vectors import dot
 from minmin.errors import InputError, UnsupportedError, show
 from minmin.estimators.blocks import Columns, resolve_blocks
-from minmin.estimators.design import Design, split_design
+from minmin.estimators.design import Design
 from minmin.estimators.inverse_hessian import FactorisedInverse, InverseHessian, IterativeInverse
 from minmin.estimators.model import BlockModel, Rows, Sample, Vector
 from minmin.estimators.partitions import check_columns
+from minmin.estimators.table import spread_blocks
+from minmin.estimators.table_split import split_data
 from minmin.estimators.variance import Variances, compute_variances
 from minmin.problems.linear.evaluation import LinearEvaluation
 
@@ -73,11 +75,12 @@ def estimate_errors(
     check_columns(model, X)
     twin = copy(model)  # checking data sets attributes
     matrix, rows, _ = twin._check_data(X, y, sample_weight, offset)
-    _require_same_targets(model, twin, rows)
+    _require_same_labels(model, twin, rows)
     columns = np.arange(matrix.shape[1])
     if selector is not None:
         names = getattr(model, "feature_names_in_", None)
-        columns = resolve_blocks({"columns": selector}, X, matrix.shape[1], names)["columns"]
+        chosen = resolve_blocks({"columns": selector}, X, model.n_features_in_, names)
+        columns = spread_blocks(chosen, matrix)["columns"]
     n_samples, score_weight = _weigh_scores(model, matrix, sample_weight, rows.weights, robust)
     design = _split(model, matrix, wants_all=selector is None)
     places = _find_places(design, columns, twin._loss.outputs)
@@ -160,7 +163,7 @@ def _split(model: BlockModel, matrix: Any, wants_all: bool) -> Design:
         )
     unpenalised = [name for name, alpha in model.alpha_.items() if alpha == 0.0]
     cheap = list(model.blocks_) if factorises else None
-    return split_design(matrix, model.blocks_, unpenalised, cheap, bool(model.fit_intercept), outputs).in_double()
+    return split_data(matrix, model.blocks_, unpenalised, cheap, bool(model.fit_intercept), outputs).in_double()
 
 
 def _find_places(design: Design, columns: Columns, outputs: int) -> Vector:
@@ -175,8 +178,10 @@ def _find_places(design: Design, columns: Columns, outputs: int) -> Vector:
     return outputs * chosen[:, None] + np.arange(outputs)
 
 
-def _require_same_targets(model: BlockModel, twin: BlockModel, rows: Rows) -> None:
-    """Raise if the model was fitted with other classes, or another number of targets."""
+def _require_same_labels(model: BlockModel, twin: BlockModel, rows: Rows) -> None:
+    """Raise if the model was fitted with other categories or classes, or another number of targets."""
+    if twin.categories_ != getattr(model, "categories_", {}):
+        raise InputError("text columns of X have other categories than in the fit; give the data of the fit")
     fitted, given = (list(getattr(one, "classes_", [])) for one in (model, twin))
     if fitted != given:
         raise InputError(
@@ -206,7 +211,7 @@ def _raise_undetermined(model: BlockModel, design: Design, numbers: Iterable[int
     places = sorted({number // outputs for number in numbers})
     intercept = d_x + design.Y.shape[1] - 1 if design.fit_intercept else -1
     user = [design.x_columns[p] if p < d_x else design.y_columns[p - d_x] for p in places if p != intercept]
-    names = [repr(name_column(model, int(column))) for column in sorted(user)]
+    names = [repr(name) for name in model.feature_names_out_[sorted(user)]]
     if intercept in places:
         names.append("the intercept")
     shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
@@ -214,8 +219,3 @@ def _raise_undetermined(model: BlockModel, design: Design, numbers: Iterable[int
         f"the data do not determine these coefficients: {shown}. Without a penalty, their columns are linearly "
         "dependent or zero; remove some, give their block an alpha above 0, or choose other columns="
     )
-
-
-def name_column(model: BlockModel, column: int) -> str:
-    names = getattr(model, "feature_names_in_", None)
-    return f"x{column}" if names is None else str(names[column])

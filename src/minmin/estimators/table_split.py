@@ -11,7 +11,7 @@ import scipy.sparse
 
 from minmin.estimators.blocks import ColumnBlocks
 from minmin.estimators.cheap_matrix import make_zero_column
-from minmin.estimators.design import Design, check_names
+from minmin.estimators.design import Design, check_names, split_design
 from minmin.estimators.table import Mask, Table
 from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.categories import CategoricalDesign
@@ -28,7 +28,20 @@ _MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_PER_SUM = 70, 30
 much as this many multiplications in the product of dense matrices, which take 0.06 to 0.1 ns."""
 
 
-def split_table(
+def split_data(
+    matrix: Any,
+    blocks: ColumnBlocks,
+    unpenalised: Collection[Hashable],
+    cheap: Any,
+    fit_intercept: bool,
+    outputs: int = 1,
+) -> Design:
+    """Split a matrix or a table; see :func:`split_design`."""
+    split = _split_table if isinstance(matrix, Table) else split_design
+    return split(matrix, blocks, unpenalised, cheap, fit_intercept, outputs)
+
+
+def _split_table(
     table: Table,
     blocks: ColumnBlocks,
     unpenalised: Collection[Hashable],
@@ -36,10 +49,7 @@ def split_table(
     fit_intercept: bool,
     outputs: int,
 ) -> Design:
-    """Split a table as :func:`split_design` splits a matrix.
-
-    Both designs have the categories first, then the numbers.
-    """
+    """Both designs have the categories first, then the numbers."""
     if cheap is None:
         in_y = _choose_columns(table, blocks, unpenalised, int(fit_intercept), outputs)
     else:

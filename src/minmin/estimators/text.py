@@ -46,7 +46,6 @@ class TextColumns:
     unseen: str = "zero"
 
     n_features_in_: ClassVar[int]
-    categories_: ClassVar[dict[str, list[Category]]]
 
     @property
     def feature_names_out_(self) -> Vector:
@@ -54,7 +53,7 @@ class TextColumns:
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         columns = _number_names(self.n_features_in_) if names is None else names.tolist()
-        return np.array(name_features(columns, self.categories_), dtype=object)
+        return np.array(name_features(columns, getattr(self, "categories_", {})), dtype=object)
 
 
 def check_data(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, **options: Any) -> Any:
