@@ -48,6 +48,7 @@ class PartitionedMatrix:
         self.partitions = list(partitions)
         self.names = None if names is None else list(names)
         self.columns: Vector | None = None
+        self._whole: PartitionedMatrix | None = None  # that of all columns, if this one has only some
         self.starts = np.concatenate([[0], np.cumsum([partition.shape[0] for partition in partitions])])
         self.width = partitions[0].shape[1]
         """The number of columns of the partitions."""
@@ -66,6 +67,7 @@ class PartitionedMatrix:
         if chosen.ndim != 1:
             raise InputError("choose columns by a slice, numbers or a mask, as in X[:, 10:20]")
         view = PartitionedMatrix(self.partitions)
+        view._whole = self if self._whole is None else self._whole
         view.columns = chosen if self.columns is None else self.columns[chosen]
         view.names = None if self.names is None else [self.names[column] for column in chosen]
         view.shape = (self.shape[0], len(chosen))
@@ -93,13 +95,15 @@ class PartitionedMatrix:
     @cached_property
     def column_counts(self) -> Vector:
         """How many numbers of every column are stored."""
+        if self._whole is not None:
+            return self._whole.column_counts[self.columns]
         if not self.is_sparse:
             return np.full(self.shape[1], self.shape[0])
         counts = np.zeros(self.width, dtype=np.int64)
         for partition in self.partitions:
             for start in range(0, len(partition.indices), _NUMBERS_AT_A_TIME):
                 counts += np.bincount(partition.indices[start : start + _NUMBERS_AT_A_TIME], minlength=self.width)
-        return counts if self.columns is None else counts[self.columns]
+        return counts
 
     @property
     def stored(self) -> int:
