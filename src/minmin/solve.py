@@ -8,7 +8,7 @@ from typing import Any
 from minmin.core.constants import Constants
 from minmin.core.orientation import Outer
 from minmin.core.precision import full_float32
-from minmin.core.problem import Problem
+from minmin.core.problem import Problem, require_two_blocks
 from minmin.core.start import explain_moved_start, is_flat, make_start
 from minmin.core.vectors import first_array
 from minmin.errors import InputError, show
@@ -240,6 +240,7 @@ def minimize(
 
 def _add_bounds(problem: Problem, bounds_x: Any, bounds_y: Any) -> Problem:
     """The problem with a box in one block or both."""
+    require_two_blocks(problem, "a run with bounds")
     if problem.has_terms:
         raise InputError("this problem has terms already; give its bounds as terms: Composite(..., term_x=Box(...))")
     return Composite(problem, make_box(bounds_x, "bounds_x"), make_box(bounds_y, "bounds_y"))

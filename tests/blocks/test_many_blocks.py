@@ -59,6 +59,35 @@ def test_constants_are_exact_where_blocks_do_not_interact():
     assert np.allclose(layout.mu, case.mu, rtol=1e-3)
 
 
+def test_a_quadratic_that_is_zero_has_constants_as_well():
+    problem = Quadratic(np.zeros((3, 3)), np.zeros(3), sizes=[1, 1, 1])
+    assert minmin.minimize(problem).success
+    assert min(problem.blocks.L) > 0.0
+
+
+def _round_one_gradient(case, number):
+    """The same function of blocks, with one gradient in single precision."""
+    rows = np.split(np.arange(len(case.b)), np.cumsum(case.sizes)[:-1])
+
+    def grad(i):
+        dtype = np.float32 if i == number else np.float64
+        H, b = case.H[rows[i]].astype(dtype), case.b[rows[i]].astype(dtype)
+        return lambda *blocks: H @ np.concatenate(blocks).astype(dtype) + b
+
+    grads = [grad(i) for i in range(len(case.sizes))]
+    return Function(None, grads=grads, sizes=case.sizes, L=case.L, mu=case.mu, costs=[3.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize("method", ["reduced-lbfgs", "bam", "nag"])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_bounds_allow_for_a_gradient_in_single_precision_whatever_its_block(method, number):
+    case = make_case([1e2, 1e2, 1e2], seed=5, coupling=0.5)
+    r = minmin.minimize(_round_one_gradient(case, number), method=method, tol=1e-13, max_iterations=200)
+    away = np.concatenate(r.blocks) - case.minimiser
+    assert 0.5 * away @ case.H @ away <= r.gap_bound
+    assert r.status != "converged"
+
+
 def test_a_start_is_a_list_of_blocks_and_is_not_changed():
     case = make_case([1e2, 1e2, 1e2])
     start = [np.full(size, 1.0 + i) for i, size in enumerate(case.sizes)]
@@ -182,6 +211,8 @@ def test_what_takes_two_blocks_alone_says_so():
         minmin.minimize(problem, method="bam", outer="y")
     with pytest.raises(minmin.UnsupportedError, match="inner='newton' takes two blocks"):
         minmin.minimize(problem, method="bam", inner="newton")
+    with pytest.raises(minmin.InputError, match="a run with bounds takes no problem with sizes"):
+        minmin.minimize(problem, bounds_x=(0.0, 1.0))
     with pytest.raises(minmin.InputError, match="Composite takes no problem with sizes"):
         Composite(problem, term_x=NonNegative())
     with pytest.raises(minmin.InputError, match="Split takes no problem with sizes"):

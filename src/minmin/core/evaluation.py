@@ -77,9 +77,14 @@ class Evaluation(ABC):
             self._grad_y = self._compute_grad_y()
         return self._grad_y
 
-    def take_grad_y(self, gradient: Vector) -> None:
-        """Keep a ∇ᵧf that was computed, and counted, by other means."""
+    def take_grad_y(self, gradient: Vector, eps: float) -> None:
+        """Keep a ∇ᵧf that was computed, and counted, by other means; ``eps`` is the precision that it has."""
         self._grad_y = gradient
+        self.note_precision(eps)
+
+    def note_precision(self, eps: float) -> None:
+        """Let :attr:`rounding` know that a gradient has only this precision, whatever the dtype of x and y."""
+        return
 
     @property
     def grad_x_norm(self) -> float:
@@ -152,6 +157,9 @@ class EvaluationOfSum(Evaluation):
 
     def locate(self, gradient: str, index: int) -> str:
         return self.original.locate(gradient, index)
+
+    def note_precision(self, eps: float) -> None:
+        self.original.note_precision(eps)
 
     @property
     def rounding(self) -> RoundingScale:

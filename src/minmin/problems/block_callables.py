@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, as_real
+from minmin.core.arrays import Array, array_eps, as_real, to_like
 from minmin.core.blocks import BlockLayout
 from minmin.errors import InputError, UserCodeError
 
@@ -37,7 +37,9 @@ class BlockGradient:
         self._numbers = numbers
 
     def __call__(self, x: Array, y: Array) -> Array:
-        return self._layout.join_gradients([self._call(i, x, y) for i in self._numbers], self._numbers)
+        gradients = [self._call(i, x, y) for i in self._numbers]
+        coarsest = max(gradients, key=array_eps)  # of all, so that its dtype tells the precision of the whole
+        return self._layout.join_gradients([to_like(g, coarsest) for g in gradients], self._numbers)
 
     def _call(self, number: int, x: Array, y: Array) -> Array:
         name = f"grads[{number}]"
