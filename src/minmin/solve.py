@@ -196,6 +196,10 @@ def minimize(
     clock = Clock()
     if isinstance(x0, str):
         raise InputError(f"x0 is the text {x0!r}; give a method by keyword: method={x0!r}")
+    if not isinstance(problem, Problem) and {"grads", "sizes"} & options.keys():
+        raise InputError(
+            "give a function of several blocks as a problem: minmin.problems.Function(f, grads=[...], sizes=[...])"
+        )
     problem = _make_problem(problem, x0, y0, {"grad_x": grad_x, "grad_y": grad_y, "constants": constants})
     if bounds_x is not None or bounds_y is not None:
         problem = _add_bounds(problem, bounds_x, bounds_y)

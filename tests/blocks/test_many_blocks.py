@@ -148,6 +148,14 @@ def test_check_and_budgets_work_on_several_blocks():
     assert r.calls["grad_2"] == r.calls["grad_y"] == 50
 
 
+@pytest.mark.parametrize("method", ["reduced-lbfgs", "bam", "reduced-newton"])
+def test_gtol_is_in_the_units_of_every_block(method):
+    case = make_case([10.0, 10.0, 10.0], mu=[1.0, 1.0, 1e4])
+    r = minmin.minimize(case.quadratic(costs=[3.0, 2.0, 1.0]), method=method, tol=0.0, gtol=1e-4)
+    assert r.success
+    assert np.abs(case.H @ np.concatenate(r.blocks) + case.b).max() <= 1e-4
+
+
 def test_a_gradient_that_is_not_finite_is_named_by_its_block():
     def grad(i):
         return lambda *blocks: np.full(2, np.nan) if i == 2 else 2 * blocks[i]
@@ -224,6 +232,11 @@ def test_what_takes_two_blocks_alone_says_so():
     without = make_case([10.0, 10.0, 10.0], sizes=(2, 2, 2)).function(with_constants=False)
     with pytest.raises(minmin.UnsupportedError, match=r"give L=\[...\] and mu=\[...\]"):
         minmin.minimize(without, method="bam")
+
+
+def test_functions_of_several_blocks_are_given_as_a_problem():
+    with pytest.raises(minmin.InputError, match=r"minmin.problems.Function\(f, grads="):
+        minmin.minimize(lambda a, b, c: 0.0, [np.zeros(1)] * 3, grads=[len] * 3, sizes=[1, 1, 1])
 
 
 def test_an_error_in_a_gradient_names_it():

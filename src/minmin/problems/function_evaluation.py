@@ -75,6 +75,12 @@ class _FunctionEvaluation(Evaluation):
         structure = self._problem.structure_x if gradient == "grad_x" else self._problem.structure_y
         return super().locate(gradient, index) if structure is None else structure.locate(index)
 
+    def find_largest_entry(self, grad_x: Array, grad_y: Array) -> float:
+        blocks = self._problem.blocks
+        return (
+            super().find_largest_entry(grad_x, grad_y) if blocks is None else blocks.find_largest_entry(grad_x, grad_y)
+        )
+
     def _compute_value(self) -> float:
         returned = self._call("value")
         try:
