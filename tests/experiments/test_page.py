@@ -218,6 +218,18 @@ def test_it_prints_with_every_panel(page):
     assert len(page.print_page()) > 100_000
 
 
+def test_a_report_on_relatives_alone_draws_its_panels_and_fits_the_screen(browser, relatives):
+    browser.set_window_size(1280, 1000)
+    browser.get((relatives / "index.html").as_uri())
+    panels = browser.execute_script("return [...document.querySelectorAll('.panel')].map((f) => f.dataset.panel)")
+    assert len(panels) == 9
+    for panel in panels:
+        show(browser, panel)
+        assert drawn_lines(browser, panel) >= 3
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 1280
+    assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
 def test_no_error_on_the_console_and_no_request_leaves_the_page(page):
     choose(page, "cost")
     until(lambda: "·∇ₓ" in axis_title(page))

@@ -49,6 +49,7 @@ def test_every_file_is_there(report):
 
 def test_results_hold_every_run_to_the_last_level(report):
     content = results(report)
+    assert not any("relatives" in name for name in content)
     expected = [(task.setting, task.method, task.seed) for task in tasks(PAPERS, 2)]
     assert [(run["setting"], run["method"], run["seed"]) for run in content["runs"]] == expected
     assert content["levels"] == levels(1e-2)

@@ -256,3 +256,15 @@ def test_other_solvers_in_y_find_the_same_minimum(inner):
     r = minmin.minimize(problem, method="cutting-plane", inner=inner, tol=1e-8)
     assert r.certified
     assert exact.gap(r.x, r.y) <= r.gap_bound <= 1e-8
+
+
+@pytest.mark.parametrize("kappa", [1e4, 1e6])
+def test_a_long_thin_region_near_the_edge_of_the_ball_does_not_stop_a_run(kappa):
+    """The best point is often near the edge of the ball that mu_x proves."""
+    for seed in range(2):
+        problem = Quadratic.random(10, 10, mu_x=0.1, L_x=0.1 * kappa, mu_y=0.1, L_y=5000.0, coupling=1.0, seed=seed)
+        exact = ExactQuadratic(problem)
+        r = solve(problem, tol=1e-8 * abs(exact.value))
+        assert r.certified
+        assert exact.gap(r.x, r.y) <= r.gap_bound <= 1e-8 * abs(exact.value)
+        assert r.calls["grad_x"] <= 160

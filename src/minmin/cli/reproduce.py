@@ -22,7 +22,7 @@ _COLOURS = {"holds": "blue", "holds mostly": "yellow", "does not hold": "red"}
 
 
 @click.command()
-@click.argument("experiment", type=click.Choice([*EXPERIMENTS, "all"]), default="all")
+@click.argument("experiment", type=click.Choice([*EXPERIMENTS, "all"]), default="all", metavar="[EXPERIMENT]")
 @click.option(
     "--out", type=click.Path(path_type=Path), default="report", show_default=True, help="The folder for the report."
 )
@@ -47,14 +47,27 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
     """Repeat the paper's experiments: figures, all counts, and a verdict on each claim.
 
     The paper is Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439. The report is index.html in the folder --out.
-    After Ctrl-C, the same command resumes from the finished runs in that folder. The command does not write to a
-    folder that contains other files.
+
+    EXPERIMENT is one of
 
     \b
-    Everything, in about two minutes on two cores:
+      quadratic, logistic, scaling  the paper's experiments
+      all                           these three (the default)
+      federated                     the paper's application
+      relatives                     what its introduction, related work and discussion
+                                    name: an inexact outer method, cutting planes,
+                                    alternating minimisation, sliding, more blocks ...
+
+    Experiments with the same --out share a report. After Ctrl-C, the same command resumes from the finished runs in
+    that folder. The command does not write to a folder that contains other files.
+
+    \b
+    The paper's experiments, in about two minutes on two cores:
       minmin reproduce
     Only the federated application, on a9a:
       minmin reproduce federated --a9a a9a.gz --out federated
+    Rivals, relatives and extensions of BAM, in about two minutes:
+      minmin reproduce relatives --out relatives
     Only the quadratics, with more seeds:
       minmin reproduce quadratic --seeds 30 --out quadratics
     A quick trial:

@@ -90,6 +90,9 @@ class SecondOrderEvaluation(Evaluation):
         """What :meth:`Problem.evaluate` needs to repeat this evaluation without a matrix product."""
         return ()
 
+    def forget(self) -> None:
+        """Free memory: called when this evaluation is not likely to be used again. What is, is computed again."""
+
     @property
     def gauge(self) -> Gauge | None:
         """Directions in this part of y along which f never changes, or None if none are known."""

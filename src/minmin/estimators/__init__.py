@@ -15,6 +15,7 @@ from minmin.estimators.log_link import (
 )
 from minmin.estimators.logistic import BlockLogisticRegression, BlockLogisticRegressionCV
 from minmin.estimators.ridge import BlockHuberRegressor, BlockRidge, BlockRidgeCV
+from minmin.estimators.text import text_columns as text_columns
 
 __all__ = [
     "BlockGammaRegressor",

@@ -14,6 +14,8 @@ from minmin.errors import InputError, near_names
 from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.estimators.penalties import Alphas
 from minmin.numerics.dense import DENSE_UP_TO
+from minmin.problems.linear.designs import Design as LinearDesign
+from minmin.problems.linear.mixed import select_rows
 from minmin.problems.linear.pairs import RowPairs
 
 _Vector = np.ndarray[Any, Any]
@@ -39,7 +41,7 @@ class Design:
 
     Attributes
     ----------
-    X, Y : matrices
+    X, Y : matrices or minmin.problems.Design
         The expensive and the cheap columns. With an intercept, Y ends with a column of ones. A matrix that gets none of
         the user's columns is one column of zeros, whose coefficient :meth:`penalties` keeps at zero.
     x_columns, y_columns : arrays
@@ -62,11 +64,11 @@ class Design:
 
     def select_rows(self, chosen: Any) -> Design:
         """The design of some of the samples."""
-        return replace(self, X=self.X[chosen], Y=self.Y[chosen])
+        return replace(self, X=_select_rows(self.X, chosen), Y=_select_rows(self.Y, chosen))
 
     def in_double(self) -> Design:
         """The design in double precision."""
-        return replace(self, X=self.X.astype(np.float64), Y=self.Y.astype(np.float64))
+        return replace(self, X=_to_double(self.X), Y=_to_double(self.Y))
 
     def penalties(self, alphas: Alphas) -> dict[str, Any]:
         """The penalties of the columns of X and of Y; 0 for the intercept."""
@@ -87,8 +89,8 @@ class Design:
 
     def split(self, coef: _Vector, intercept: Any) -> tuple[_Vector, _Vector]:
         """The reverse of :meth:`coefficients`: x and y."""
-        x = np.zeros((*coef.shape[:-1], self.X.shape[1]), dtype=self.X.dtype)
-        y = np.zeros((*coef.shape[:-1], self.Y.shape[1]), dtype=self.Y.dtype)
+        x = np.zeros((*coef.shape[:-1], self.X.shape[1]), dtype=_dtype(self.X))
+        y = np.zeros((*coef.shape[:-1], self.Y.shape[1]), dtype=_dtype(self.Y))
         x[..., : len(self.x_columns)] = coef[..., self.x_columns]
         y[..., : len(self.y_columns)] = coef[..., self.y_columns]
         if self.fit_intercept:
@@ -123,15 +125,15 @@ def split_design(
         in_y = _choose_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
     else:
         in_y = np.zeros(matrix.shape[1], dtype=bool)
-        for name in _check_names(cheap, blocks):
+        for name in check_names(cheap, blocks):
             in_y[blocks[name]] = True
     x_columns, y_columns = np.flatnonzero(~in_y), np.flatnonzero(in_y)
-    X = _take(matrix, x_columns) if len(x_columns) else _make_zero_column(matrix)
+    X = _take(matrix, x_columns) if len(x_columns) else make_zero_column(matrix)
     Y = _build_cheap_matrix(matrix, y_columns, fit_intercept)
     return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
-def _check_names(cheap: Any, blocks: ColumnBlocks) -> Collection[Hashable]:
+def check_names(cheap: Any, blocks: ColumnBlocks) -> Collection[Hashable]:
     names = [cheap] if isinstance(cheap, str) or not isinstance(cheap, Collection) else list(cheap)
     for name in names:
         if name not in blocks:
@@ -185,7 +187,7 @@ def _count_pairs(csr: Any, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> float
 def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
     rows, width = matrix.shape[0], len(columns) + int(fit_intercept)
     if width == 0:
-        return _make_zero_column(matrix)
+        return make_zero_column(matrix)
     part = _take(matrix, columns)
     if scipy.sparse.issparse(part):
         csr = _append_ones(part) if fit_intercept else part
@@ -202,7 +204,7 @@ def _build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> A
     return whole
 
 
-def _make_zero_column(matrix: Any) -> Any:
+def make_zero_column(matrix: Any) -> Any:
     """A column of zeros, sparse, so that no time is spent on it."""
     return scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
 
@@ -220,6 +222,19 @@ def _take(matrix: Any, columns: Columns) -> Any:
     if len(columns) and columns[-1] - columns[0] + 1 == len(columns):
         return matrix[:, columns[0] : columns[-1] + 1]
     return matrix[:, columns]
+
+
+def _select_rows(matrix: Any, chosen: Any) -> Any:
+    return select_rows(matrix, chosen) if isinstance(matrix, LinearDesign) else matrix[chosen]
+
+
+def _to_double(matrix: Any) -> Any:
+    prototype = np.zeros(0)
+    return matrix.to_like(prototype, "X") if isinstance(matrix, LinearDesign) else matrix.astype(prototype.dtype)
+
+
+def _dtype(matrix: Any) -> Any:
+    return matrix.prototype.dtype if isinstance(matrix, LinearDesign) else matrix.dtype
 
 
 def _or_one(penalties: _Vector) -> float | _Vector:

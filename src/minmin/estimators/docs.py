@@ -53,6 +53,10 @@ max_iter : int, optional
     A fit that takes more Newton steps stops with a ConvergenceWarning.
 max_seconds : float, optional
     A fit that takes longer stops with a ConvergenceWarning.
+missing : "category" or "error"
+    What a missing value in a text column is: a category of its own, or an error.
+unseen : "zero" or "error"
+    What a category is that occurs in predictions but not in the fit: a coefficient of zero, or an error.
 warm_start : bool
     Start from the coefficients of the last fit.
 verbose : bool
@@ -60,11 +64,15 @@ verbose : bool
 
 _ATTRIBUTES = """\
 coef_ : {coef}
-    In the order of the columns of X.
+    In the order of the columns of X; a text column of a frame has a coefficient per category.
 intercept_ : {intercept}
 classes_ : array of shape (n_classes,)
 blocks_, alpha_ : dict
-    The column numbers and the penalty of each block, by its name.
+    The numbers of the coefficients and the penalty of each block, by its name.
+categories_ : dict
+    The categories of every text column of a frame, by its name, sorted; None stands for missing values.
+feature_names_out_ : array
+    The names of the coefficients: those of columns of numbers, and "city=Oslo" for a category of a text column.
 cv_results_ : dict
     As in GridSearchCV: "params", "mean_test_score", "split0_test_score" and so on; and "mean_passes".
 best_index_, best_score_ : int, float

@@ -12,6 +12,7 @@ import scipy.sparse
 from minmin.errors import InputError, as_count, show
 from minmin.estimators.blocks import ColumnBlocks
 from minmin.estimators.penalties import check_alpha, put_in_order, resolve_alphas
+from minmin.estimators.table import Table
 
 _Matrix = np.ndarray[Any, Any]
 
@@ -80,7 +81,9 @@ def _combine(values: list[Any]) -> _Matrix:
 def _row_squares(matrix: Any, weights: Any, blocks: ColumnBlocks) -> list[float]:
     """The weighted mean of |row|² in each block; 1 if that is 0."""
     weights = np.ones(matrix.shape[0], dtype=matrix.dtype) if weights is None else weights
-    if scipy.sparse.issparse(matrix):
+    if isinstance(matrix, Table):
+        squares = matrix.column_squares(np.asarray(weights, dtype=np.float64))
+    elif scipy.sparse.issparse(matrix):
         repeated = np.repeat(weights, np.diff(matrix.indptr))
         squares = np.bincount(matrix.indices, repeated * np.square(matrix.data, dtype=np.float64), matrix.shape[1])
     else:

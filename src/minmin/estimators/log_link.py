@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from minmin.estimators.docs import document
-from minmin.estimators.model import BlockModel, SingleFit, Vector
+from minmin.estimators.inference import Inference
+from minmin.estimators.model import SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Loss, Tweedie
 
@@ -21,7 +22,7 @@ _document_poisson = document(
 )
 
 
-class LogLink(RegressorMixin, BlockModel):
+class LogLink(RegressorMixin, Inference):
     """Predicts positive numbers; the logarithm of the expected target is linear in the features."""
 
     _why_unbounded = (

@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from minmin.errors import InputError, show
 from minmin.estimators.docs import document
-from minmin.estimators.model import BlockModel, SingleFit, Vector
+from minmin.estimators.inference import Inference
+from minmin.estimators.model import SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Loss
 from minmin.problems.linear.softmax import SoftmaxLoss
@@ -30,7 +31,7 @@ _document = document(
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Logistic(ClassifierMixin, BlockModel):
+class Logistic(ClassifierMixin, Inference):
     """Predicts classes of any type with the logistic loss or, for more than two classes, the softmax loss."""
 
     class_weight: Any = None
@@ -63,7 +64,7 @@ class Logistic(ClassifierMixin, BlockModel):
                 f"{show(self.classes_[counts.argmax()])}"
             )
         self._require_classes(codes, weights, "the data")
-        return codes, weights
+        return codes.astype(np.min_scalar_type(len(self.classes_))), weights
 
     def _weigh_classes(self, y: Any, codes: Vector, weights: Vector | None) -> Vector:
         """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn."""

@@ -15,13 +15,16 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from minmin.errors import InputError, NoMinimumError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
-from minmin.estimators.design import Design, split_design
+from minmin.estimators.design import Design
 from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.penalties import Alphas, resolve_alphas
+from minmin.estimators.table import spread_blocks
+from minmin.estimators.table_split import split_data
+from minmin.estimators.text import TextColumns, check_data
 from minmin.problems.linear.designs import tidy_csr, wrap_checked
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
@@ -70,7 +73,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class BlockModel(BaseEstimator, ABC):
+class BlockModel(TextColumns, BaseEstimator, ABC):
     """A linear model with a penalty per block. Subclasses define the target, the loss and the predictions.
 
     Shapes: n samples, d features; ``coef_`` is (d,) for a regression, (1, d) for two classes, (k, d) for k > 2.
@@ -106,7 +109,7 @@ class BlockModel(BaseEstimator, ABC):
     def _check_data(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
         """The matrix, what is known of its rows, and the columns of each block."""
         self._check_parameters()
-        matrix, y = validate_data(
+        matrix, y = check_data(
             self,
             X,
             y,
@@ -126,7 +129,8 @@ class BlockModel(BaseEstimator, ABC):
             if self._outputs:
                 raise InputError(f"offset needs two classes, and y has {self._outputs[0]}; leave offset out")
         names = getattr(self, "feature_names_in_", None)
-        return matrix, Rows(target, weights, offset), resolve_blocks(self.blocks, X, matrix.shape[1], names)
+        blocks = resolve_blocks(self.blocks, X, self.n_features_in_, names)
+        return matrix, Rows(target, weights, offset), spread_blocks(blocks, matrix)
 
     def _check_parameters(self) -> None:
         check_scalar(self.tol, "tol", Real, min_val=0.0, include_boundaries="neither")
@@ -137,7 +141,7 @@ class BlockModel(BaseEstimator, ABC):
 
     def _design(self, matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable]) -> Design:
         outputs = self._outputs[0] if self._outputs else 1
-        return split_design(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
+        return split_data(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         """Raise if some class has no sample; a regression has no classes."""
@@ -248,7 +252,7 @@ class BlockModel(BaseEstimator, ABC):
     def _margins(self, X: Any, offset: Any = None) -> Vector:
         """The linear predictor; one column per row of ``coef_`` if that has two axes."""
         check_is_fitted(self)
-        matrix = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        matrix = check_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         margins: Vector = matrix @ self.coef_.T + self.intercept_
         if offset is None:
             return margins
@@ -288,6 +292,7 @@ class SingleFit(BlockModel):
         matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)
         alphas = resolve_alphas(self.alpha, list(blocks))
         design = self._design(matrix, blocks, [name for name, alpha in alphas.items() if alpha == 0.0])
+        del matrix  # the design may be a copy
         if rows.target.ndim > 1:
             return self._fit_targets(design, rows, alphas)
         sample = Sample(design, rows)

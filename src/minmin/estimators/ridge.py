@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from minmin.estimators.docs import document
-from minmin.estimators.model import BlockModel, SingleFit, Vector
+from minmin.estimators.inference import Inference
+from minmin.estimators.model import SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Huber, Loss
 
@@ -20,7 +21,7 @@ _document = document(
 )
 
 
-class RealTarget(RegressorMixin, BlockModel):
+class RealTarget(RegressorMixin, Inference):
     """Predicts real numbers by the margin itself."""
 
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:

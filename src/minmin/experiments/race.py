@@ -26,7 +26,7 @@ from minmin.solve import minimize
 
 _MOST_ROUNDS, _MOST_ROUNDS_OF_BASELINES = 400, 250
 """The limits on the rounds of a federated run."""
-_MOST_CALLS = 200_000
+MOST_CALLS = 200_000
 """The limit on the calls of each gradient in a run."""
 
 
@@ -48,6 +48,8 @@ class Outcome:
     """Rounded to four digits."""
     kilobytes: list[float] = field(default_factory=list)
     """Sent to and by all clients together; empty if the run is not federated."""
+    calls: dict[str, int] = field(default_factory=dict)
+    """Of a relative of BAM: its calls until the last level, by their names in ``Result.calls``."""
 
 
 def levels(tol: float) -> list[float]:
@@ -77,8 +79,8 @@ def race(task: Task, tol: float, a9a: Path | None = None) -> Outcome:
             method=contestant.method,
             tol=0,
             target_value=recorder.values[-1],
-            max_grad_x=_MOST_CALLS,
-            max_grad_y=_MOST_CALLS,
+            max_grad_x=MOST_CALLS,
+            max_grad_y=MOST_CALLS,
             seed=task.seed,
             callback=recorder.callback,
             **contestant.options,
@@ -163,7 +165,7 @@ def _run_scipy(problem: Problem, recorder: _LevelRecorder) -> None:
             raise _ReachedEndError
         return evaluation.value, gradient
 
-    options = {"maxiter": _MOST_CALLS, "maxfun": _MOST_CALLS, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
+    options = {"maxiter": MOST_CALLS, "maxfun": MOST_CALLS, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
     try:
         scipy.optimize.minimize(
             evaluate, np.zeros(problem.d_x + problem.d_y), jac=True, method="L-BFGS-B", options=options

@@ -13,6 +13,9 @@ from minmin.experiments.journal import Journal
 from minmin.experiments.machine import machine
 from minmin.experiments.page import build_page
 from minmin.experiments.race import format_level
+from minmin.experiments.relatives.claims import judge_relatives
+from minmin.experiments.relatives.figure import draw_relatives
+from minmin.experiments.relatives.trials import gather
 from minmin.experiments.results import results_csv, results_json, times_json
 from minmin.experiments.runner import run_missing, tasks
 from minmin.experiments.settings import EXPERIMENTS, PAPERS, select_settings
@@ -41,7 +44,7 @@ def reproduce(
 
     Parameters
     ----------
-    experiment : {"quadratic", "logistic", "scaling", "federated", "all"}
+    experiment : {"quadratic", "logistic", "scaling", "federated", "relatives", "all"}
         "all" means the first three, the experiments of the paper.
     out : path
         The folder of the report, created if it does not exist. Runs that an earlier call with the same seeds and
@@ -72,18 +75,21 @@ def reproduce(
     wanted = tasks(chosen, seeds)
     run_missing(journal, wanted, tol, a9a, on_progress)
     summary = summarise(select_settings(chosen, a9a), journal.outcomes, wanted, tol)
-    claims, this_machine = judge_claims(summary), machine()
+    trials = gather(journal.outcomes, wanted, tol)
+    claims, this_machine = judge_claims(summary) + judge_relatives(trials), machine()
     figures = draw_figures(summary)
+    if trials.studies:
+        figures["figure-6-relatives"] = draw_relatives(trials)
     command = f"minmin reproduce EXPERIMENT --seeds {seeds} --tol {format_level(tol)} --out {out.name}"
     if a9a is not None:
         command += f" --a9a {a9a.name}"
     contents = {
         f"{name}.{kind}": content for name, figure in figures.items() for kind, content in render(figure).items()
     }
-    contents["results.json"] = results_json(summary, claims, seeds)
+    contents["results.json"] = results_json(summary, trials, claims, seeds)
     contents["results.csv"] = results_csv(summary)
     contents["times.json"] = times_json(summary, this_machine)
-    contents["index.html"] = build_page(summary, claims, list(figures), seeds, this_machine, command)
+    contents["index.html"] = build_page(summary, trials, claims, list(figures), seeds, this_machine, command)
     for name, content in contents.items():
         write_atomically(out / name, content)
     return Report(out / "index.html", len(wanted), claims)

@@ -11,6 +11,8 @@ from typing import Any
 from minmin.experiments.claims import RULE, Claim
 from minmin.experiments.contestants import CONTESTANTS
 from minmin.experiments.race import levels
+from minmin.experiments.relatives.report import result_lines
+from minmin.experiments.relatives.trials import Trials
 from minmin.experiments.settings import GROUPS
 from minmin.experiments.summary import KINDS, Spread, Summary
 
@@ -20,11 +22,12 @@ def select_table_levels(tol: float) -> list[float]:
     return [1e-4, tol] if tol < 1e-4 else [tol]
 
 
-def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
+def results_json(summary: Summary, trials: Trials, claims: list[Claim], seeds: int) -> bytes:
     """All counts and verdicts as JSON; the bytes are the same for the same seeds."""
     content = {
         "format": 1,
-        "experiments": sorted({setting.experiment for setting in summary.settings}),
+        "experiments": sorted({setting.experiment for setting in summary.settings})
+        + ["relatives"] * bool(trials.studies),
         "seeds": seeds,
         "tol": summary.tol,
         "levels": levels(summary.tol),
@@ -46,6 +49,7 @@ def results_json(summary: Summary, claims: list[Claim], seeds: int) -> bytes:
             {name: value for name, value in run.items() if name != "kilobytes" or value}
             for run in summary.each_run(*KINDS, "kilobytes")
         ],
+        **result_lines(trials),
     }
     return _encode(content)
 

@@ -19,6 +19,7 @@ from minmin.experiments.contestants import CONTESTANTS
 from minmin.experiments.journal import Journal
 from minmin.experiments.machine import usable_cores
 from minmin.experiments.race import Outcome, Task, race
+from minmin.experiments.relatives.trials import is_trial, run_trial, trial_tasks
 from minmin.experiments.settings import select_settings
 
 _POLL_SECONDS = 0.5
@@ -28,12 +29,13 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def tasks(experiments: tuple[str, ...], seeds: int) -> list[Task]:
     """All runs of these experiments; a run without random numbers needs only one seed."""
-    return [
+    races = [
         Task(setting.key, method, seed)
         for setting in select_settings(experiments)
         for method in setting.methods
         for seed in range(min(seeds, setting.most_seeds) if setting.is_random or CONTESTANTS[method].draws else 1)
     ]
+    return [*races, *(trial_tasks(seeds) if "relatives" in experiments else [])]
 
 
 def run_missing(
@@ -52,14 +54,14 @@ def run_missing(
     # New processes, so that the limit on threads applies from their first import on. Leaving the pool, for any reason,
     # ends them at once.
     with _one_thread_each(), _start(workers) as pool:
-        for task, outcome in _each(pool.imap_unordered(partial(_race, tol, a9a), missing)):
+        for task, outcome in _each(pool.imap_unordered(partial(_run, tol, a9a), missing)):
             journal.add(task, outcome)
             done += 1
             on_progress(done, len(wanted))
 
 
-def _race(tol: float, a9a: Path | None, task: Task) -> tuple[Task, Outcome]:
-    return task, race(task, tol, a9a)
+def _run(tol: float, a9a: Path | None, task: Task) -> tuple[Task, Outcome]:
+    return task, run_trial(task, tol) if is_trial(task) else race(task, tol, a9a)
 
 
 def _each(results: Any) -> Iterator[Any]:

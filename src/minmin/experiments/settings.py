@@ -22,9 +22,9 @@ from minmin.experiments.clients import clients_of_a9a, clients_of_squares, data_
 from minmin.experiments.contestants import CENTRAL, FEDERATED
 from minmin.problems import GLM, Quadratic
 
-EXPERIMENTS = ("quadratic", "logistic", "scaling", "federated")
+EXPERIMENTS = ("quadratic", "logistic", "scaling", "federated", "relatives")
 PAPERS = EXPERIMENTS[:3]
-"""The experiments of the paper, which "all" means; the federated application is run separately."""
+"""The experiments of the paper, which "all" means; the others are run separately."""
 GROUPS = {
     "diagonal": "Quadratics, block-diagonal",
     "coupled": "Quadratics, coupled",

@@ -80,9 +80,12 @@ class Summary:
 
 
 def summarise(settings: list[Setting], outcomes: Mapping[Task, Outcome], tasks: Iterable[Task], tol: float) -> Summary:
+    """The runs among ``tasks`` on these settings."""
     runs: dict[tuple[str, str], list[Outcome]] = {}
+    chosen = {setting.key for setting in settings}
     for task in tasks:
-        runs.setdefault((task.setting, task.method), []).append(outcomes[task])
+        if task.setting in chosen:
+            runs.setdefault((task.setting, task.method), []).append(outcomes[task])
     return Summary(settings, runs, tol)
 
 

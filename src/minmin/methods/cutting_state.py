@@ -97,10 +97,11 @@ class CuttingState(NamedTuple):
             in_x, in_y = evaluation.grad_x_norm + noise_x, evaluation.grad_y_norm + noise_y
             radius = math.sqrt(square(in_x) + square(in_y) * mu_x / mu_y) / (2.0 * mu_x) + noise_x / (2.0 * mu_x)
             radius += rounding_error(evaluation.rounding.eps, norm(evaluation.x) + in_x / mu_x)
+            # Around the best point: near the boundary of a ball, rounding would hide how near it is.
+            radius += norm(self.best.x - evaluation.x + (0.5 / mu_x) * evaluation.grad_x)
             if radius < ball.radius:
-                centre = evaluation.x - (0.5 / mu_x) * evaluation.grad_x
                 lower = self.lower if ball.proved else -math.inf
-                return self._replace(ball=Ball(centre, radius, proved=True), lower=lower)
+                return self._replace(ball=Ball(self.best.x, radius, proved=True), lower=lower)
         if ball.proved:
             return self
         radius = ball.radius

@@ -165,6 +165,7 @@ class ReducedNewton(Method):
         state = state._replace(
             stuck=state.stuck + 1 if has_stopped else 0, largest_norm=largest_norm, cached_steps=cached_steps
         )
+        evaluation.forget()
         y_system = YSystem(new, state.roots if problem.has_constant_hessian else None)
         return self._finish_step(problem, state, y_system, y_system.newton_step(), None if flat else trial)
 

@@ -6,9 +6,11 @@ from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem, 
 from minmin.problems.autodiff import AutodiffFunction, from_jax, from_torch
 from minmin.problems.composite import Composite
 from minmin.problems.function import Function
+from minmin.problems.linear.categories import CategoricalDesign
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.glm import GLM, Softmax
 from minmin.problems.linear.losses import Huber, Loss, NegativeBinomial, Tweedie
+from minmin.problems.linear.mixed import MixedDesign
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.quadratic import Quadratic
 from minmin.problems.split import Split
@@ -17,6 +19,7 @@ from minmin.problems.sum import Sum
 __all__ = [
     "GLM",
     "AutodiffFunction",
+    "CategoricalDesign",
     "Composite",
     "Design",
     "Evaluation",
@@ -24,6 +27,7 @@ __all__ = [
     "Huber",
     "LinearModel",
     "Loss",
+    "MixedDesign",
     "NegativeBinomial",
     "Quadratic",
     "SecondOrderEvaluation",

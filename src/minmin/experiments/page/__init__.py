@@ -14,6 +14,9 @@ from plotly.offline import get_plotlyjs
 from minmin.experiments.claims import RULE, Claim
 from minmin.experiments.contestants import CONTESTANTS
 from minmin.experiments.race import format_level, levels
+from minmin.experiments.relatives.report import describe_studies, panel_data
+from minmin.experiments.relatives.studies import MOST_SEEDS
+from minmin.experiments.relatives.trials import Trials
 from minmin.experiments.results import infinite_to_none, select_table_levels
 from minmin.experiments.settings import GROUPS, describe_group
 from minmin.experiments.styles import style_of
@@ -23,7 +26,13 @@ _SYMBOLS = {"grad_x": "∇ₓ", "grad_y": "∇ᵧ"}
 
 
 def build_page(
-    summary: Summary, claims: list[Claim], figures: list[str], seeds: int, machine: dict[str, str], command: str
+    summary: Summary,
+    trials: Trials,
+    claims: list[Claim],
+    figures: list[str],
+    seeds: int,
+    machine: dict[str, str],
+    command: str,
 ) -> bytes:
     """Build the page. ``command`` is the command that made the report, with EXPERIMENT in place of the experiment."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -31,11 +40,13 @@ def build_page(
     folder = files("minmin.experiments.page")
     template = environment.from_string(folder.joinpath("template.html").read_text("utf-8"))
     experiments = list(dict.fromkeys(setting.experiment for setting in summary.settings))
+    if trials.studies:
+        experiments.append("relatives")
     return template.render(
         css=folder.joinpath("page.css").read_text("utf-8"),
         script=folder.joinpath("page.js").read_text("utf-8"),
         plotly=get_plotlyjs(),
-        data=json.dumps(_data(summary), ensure_ascii=False, allow_nan=False).replace("</", "<\\/"),
+        data=json.dumps(_data(summary, trials), ensure_ascii=False, allow_nan=False).replace("</", "<\\/"),
         tol=format_level(summary.tol),
         seeds=seeds,
         command=command.replace("EXPERIMENT", experiments[0] if len(experiments) == 1 else "all"),
@@ -45,6 +56,9 @@ def build_page(
         figures=figures,
         methods=[{"key": key, **style_of(key)._asdict()} for key in summary.methods],
         groups=[_group(summary, group, command) for group in summary.groups],
+        relatives=describe_studies(trials),
+        relatives_seeds=MOST_SEEDS,
+        relatives_command=command.replace("EXPERIMENT", "relatives"),
         machine=machine,
     ).encode()
 
@@ -57,7 +71,7 @@ def _count_verdicts(claims: list[Claim]) -> list[tuple[str, int]]:
 
 def _symbols(text: str) -> Markup:
     """Text with subscripts for κ_x, L_y and so on."""
-    return Markup(re.sub(r"([A-Za-zκμ])_([xy])\b", r"\1<sub>\2</sub>", str(escape(text))))
+    return Markup(re.sub(r"([A-Za-zκμ])_(xx|yy|xy|[xyfg])\b", r"\1<sub>\2</sub>", str(escape(text))))
 
 
 def _group(summary: Summary, group: str, command: str) -> dict[str, Any]:
@@ -107,7 +121,7 @@ def _count(calls: float) -> str:
     return f"{calls:.0f}" if calls < float("inf") else "not reached"
 
 
-def _data(summary: Summary) -> dict[str, Any]:
+def _data(summary: Summary, trials: Trials) -> dict[str, Any]:
     """The data from which the page draws the curves."""
     panels: dict[str, Any] = {}
     for group in summary.groups:
@@ -120,7 +134,7 @@ def _data(summary: Summary) -> dict[str, Any]:
         "tol": format_level(summary.tol),
         "levels": levels(summary.tol),
         "methods": {key: style_of(key)._asdict() for key in summary.methods},
-        "panels": panels,
+        "panels": panels | panel_data(trials),
     }
 
 

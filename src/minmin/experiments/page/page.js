@@ -82,6 +82,28 @@
     return [...traces, theory];
   }
 
+  function studyTraces(panel) {
+    const dashes = ["solid", "6px,3px", "8px,3px,2px,3px"];
+    const symbols = ["circle", "square", "triangle-up"];
+    return panel.curves.flatMap(({ label, colour, dash, calls, promised }) => {
+      const back = calls.map((_, i) => i).reverse();
+      const band = {
+        x: [...panel.x, ...back.map((i) => panel.x[i])], y: [...calls.map((s) => s[0]), ...back.map((i) => calls[i][2])],
+        fill: "toself", mode: "none", hoverinfo: "skip", showlegend: false, fillcolor: colour, opacity: 0.16,
+      };
+      const line = {
+        x: panel.x, y: calls.map((s) => s[1]), name: label, mode: "lines+markers", meta: label,
+        line: { color: colour, width: 2, dash: dashes[dash] }, marker: { symbol: symbols[dash], size: 7 },
+        hovertemplate: `${label}<br>${panel.x_title} = %{x:.4g}: %{y:.5g}<extra></extra>`,
+      };
+      const theory = {
+        x: panel.x, y: promised, mode: "lines", showlegend: false, line: { color: "#000", width: 1.2, dash: "dot" },
+        hovertemplate: `${label}: what theory promises, up to a constant<extra></extra>`,
+      };
+      return promised ? [band, line, theory] : [band, line];
+    });
+  }
+
   function layout(xTitle, yTitle) {
     const axis = { type: "log", exponentformat: "power", gridcolor: "#e6e9ec", linecolor: "#8c959f", mirror: true, ticks: "outside",
       dtick: "D1" };
@@ -94,6 +116,10 @@
   }
 
   function draw(plot, panel) {
+    if (panel.curves) {
+      const legend = { orientation: "h", x: 0, y: -0.28, yanchor: "top" };
+      return Plotly.react(plot, studyTraces(panel), { ...layout(panel.x_title, panel.y_title), legend, showlegend: true }, config);
+    }
     const now = chosen();
     if (panel.sweep) {
       return Plotly.react(plot, sweepTraces(panel, now), layout(panel.sweep, `${titles[panel.kind]} to ${data.tol}`), config);
@@ -114,8 +140,9 @@
   }
 
   let waiting = false;
+  const controls = document.getElementById("controls"); // a report on relatives alone has none
   function change() {
-    document.getElementById("ratio-shown").textContent = chosen().c;
+    if (controls) document.getElementById("ratio-shown").textContent = chosen().c;
     for (const figure of panels.keys()) outdated.add(figure);
     if (waiting) return;
     waiting = true;
@@ -133,11 +160,13 @@
     refresh(visible);
   }, { rootMargin: "300px" });
 
-  document.getElementById("ratio").addEventListener("input", () => {
-    document.querySelector("input[name=axis][value=cost]").checked = true;
-  });
-  document.getElementById("controls").addEventListener("input", change);
-  document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
+  if (controls) {
+    document.getElementById("ratio").addEventListener("input", () => {
+      document.querySelector("input[name=axis][value=cost]").checked = true;
+    });
+    controls.addEventListener("input", change);
+    controls.addEventListener("submit", (event) => event.preventDefault());
+  }
   window.addEventListener("beforeprint", () => refresh(panels.keys()));
   change();
   for (const figure of panels.keys()) watcher.observe(figure);

@@ -177,7 +177,7 @@ class DenseDesign(Design):
         return DenseDesign(select(self.matrix, chosen, axis=1))
 
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
-        for piece in _pieces(self.shape[0]):
+        for piece in piece_rows(self.shape[0]):
             yield piece, self.matrix[piece, :]
 
     def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
@@ -244,7 +244,7 @@ class SparseDesign(Design):
         return SparseDesign(self.matrix[:, chosen])
 
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
-        for piece in _pieces(self.shape[0]):
+        for piece in piece_rows(self.shape[0]):
             yield piece, self.matrix[piece].toarray()
 
     @property
@@ -285,7 +285,7 @@ class SparseDesign(Design):
         return self.matrix.data, self.matrix.indices, self.matrix.indptr
 
 
-def _pieces(rows: int) -> Iterator[slice]:
+def piece_rows(rows: int) -> Iterator[slice]:
     """Slices of a few rows each, so that no second design is held in memory."""
     for start in range(0, rows, _ROWS_AT_A_TIME):
         yield slice(start, min(start + _ROWS_AT_A_TIME, rows))
@@ -329,7 +329,12 @@ def make_design(matrix: Any, name: str) -> Design:
 
 
 def wrap_checked(matrix: Any) -> Design:
-    """The design of a matrix that needs no check: finite float32 or float64 numbers, dense or from :func:`tidy_csr`."""
+    """The design of a matrix that needs no check: finite float32 or float64 numbers, dense or from :func:`tidy_csr`.
+
+    A Design is returned unchanged.
+    """
+    if isinstance(matrix, Design):
+        return matrix
     return SparseDesign(matrix) if scipy.sparse.issparse(matrix) else DenseDesign(matrix)
 
 

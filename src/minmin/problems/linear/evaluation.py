@@ -116,6 +116,10 @@ class LinearEvaluation(SecondOrderEvaluation):
         cache.derivatives = self._derivatives
         return cache
 
+    def forget(self) -> None:
+        known = self._derivatives
+        known.slope = known.residual = known.hessian = None
+
     @property
     def shared(self) -> Array:
         """What the loss has prepared from the margins."""

@@ -40,16 +40,13 @@ class RowPieces:
         """A·v."""
         if len(self._pieces) == 1 or _count_threads() == 1:
             return self._matrix @ v  # every row on its own, so the bits are those of the pieces
-        return np.concatenate(_run([partial(matmul, piece, v) for _, piece in self._pieces]))
+        return np.concatenate(run_tasks([partial(matmul, piece, v) for _, piece in self._pieces]))
 
     def adjoint(self, r: Array) -> Array:
         """Aᵀ·r."""
         if len(self._transposed) == 1:
             return self._transposed[0][1] @ r
-        first, *others = _run([partial(matmul, piece, r[rows]) for rows, piece in self._transposed])
-        for other in others:
-            first += other
-        return first
+        return sum_tasks([partial(matmul, piece, r[rows]) for rows, piece in self._transposed])
 
 
 def _cut(matrix: Any, most: int) -> list[tuple[slice, Any]]:
@@ -66,18 +63,18 @@ def _cut(matrix: Any, most: int) -> list[tuple[slice, Any]]:
     for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         piece = scipy.sparse.csr_array((stop - start, matrix.shape[1]), dtype=matrix.dtype)
         numbers = slice(ends[start], ends[stop])
-        _share(piece, matrix.data[numbers], matrix.indices[numbers], ends[start : stop + 1] - ends[start])
+        fill(piece, matrix.data[numbers], matrix.indices[numbers], ends[start : stop + 1] - ends[start])
         pieces.append((slice(start, stop), piece))
     return pieces
 
 
 def _transpose(csr: Any) -> Any:
     csc = scipy.sparse.csc_array(csr.shape[::-1], dtype=csr.dtype)
-    _share(csc, csr.data, csr.indices, csr.indptr)
+    fill(csc, csr.data, csr.indices, csr.indptr)
     return csc
 
 
-def _share(empty: Any, data: Array, indices: Array, indptr: Array) -> None:
+def fill(empty: Any, data: Array, indices: Array, indptr: Array) -> None:
     """Give an empty sparse array its content; its constructor would copy parts of larger arrays."""
     empty.data, empty.indices, empty.indptr = data, indices, indptr
 
@@ -94,7 +91,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)  # threads do not survive a fork
 
 
-def _run(tasks: Sequence[Callable[[], T]]) -> list[T]:
+def run_tasks(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """The results of all tasks, shared by this thread and others."""
     threads = min(_count_threads(), len(tasks))
     shares = [tasks[len(tasks) * i // threads : len(tasks) * (i + 1) // threads] for i in range(threads)]
@@ -103,6 +100,19 @@ def _run(tasks: Sequence[Callable[[], T]]) -> list[T]:
     for other in others:
         results += other.result()
     return results
+
+
+def sum_tasks(tasks: Sequence[Callable[[], Array]]) -> Array:
+    """The sum of the results, added in their order; there are never more of them than threads."""
+    threads = _count_threads()
+    total: Any = None
+    for start in range(0, len(tasks), threads):
+        for result in run_tasks(tasks[start : start + threads]):
+            if total is None:
+                total = result
+            else:
+                total += result
+    return total
 
 
 def _run_in_turn(tasks: Sequence[Callable[[], T]]) -> list[T]:

@@ -30,6 +30,7 @@ class SoftmaxLoss(Loss):
     name = "softmax"
     max_curvature = 0.5
     self_concordance = 1.0
+    unit_dispersion = True
 
     def __init__(self, classes: int):
         self.outputs = classes

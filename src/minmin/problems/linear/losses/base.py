@@ -55,6 +55,8 @@ class Loss(ABC):
         with r = M|u|, and log(1 - r) <= -r.
     reaches_infimum : bool
         Whether ℓ reaches its infimum at some margin, for every target.
+    unit_dispersion : bool
+        Whether -ℓ is a log-likelihood, up to a constant. If not, standard errors estimate a factor, the dispersion.
     """
 
     name: str = "custom"
@@ -63,6 +65,7 @@ class Loss(ABC):
     min_curvature: float = 0.0
     self_concordance: float = math.inf
     reaches_infimum: bool = False
+    unit_dispersion: bool = False
 
     def check_target(self, target: Array) -> Array:
         """The target in the form that the formulas use; an error says which entry is out of range."""
@@ -87,6 +90,13 @@ class Loss(ABC):
     @abstractmethod
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
         """ℓ'' of every margin."""
+
+    def pearson_squares(self, margins: Array, target: Array, shared: Array) -> Array | None:
+        """The squared error of every sample over the variance that a model of unit dispersion predicts.
+
+        Their mean estimates the dispersion. None if there is no such model.
+        """
+        return None
 
     def hessian(self, margins: Array, target: Array, shared: Array, weights: Array) -> MarginHessian:
         """The second derivative of the weighted mean loss, or a little more if :meth:`find_dual_point` allows it."""

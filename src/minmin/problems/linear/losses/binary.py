@@ -27,6 +27,8 @@ minus the second is zero."""
 class BinaryLoss(Loss):
     """t in {-1, 1}, and ℓ falls towards zero as t·m grows."""
 
+    unit_dispersion = True
+
     def check_target(self, target: Array) -> Array:
         return check_labels(target, self.name)
 

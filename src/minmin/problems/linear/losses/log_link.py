@@ -31,6 +31,7 @@ class Poisson(NonNegativeLoss):
 
     name = "poisson"
     self_concordance = 1.0
+    unit_dispersion = True
 
     def check_target(self, target: Array) -> Array:
         return check_not_negative(target, "Poisson", "counts")
@@ -75,6 +76,9 @@ class Gamma(Loss):
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
         return shared
 
+    def pearson_squares(self, margins: Array, target: Array, shared: Array) -> Array:
+        return (1.0 - shared) ** 2
+
 
 class Tweedie(NonNegativeLoss):
     """exp((2 - p)·m)/(2 - p) + t·exp((1 - p)·m)/(p - 1), t >= 0, with a power p between 1 and 2.
@@ -118,6 +122,9 @@ class Tweedie(NonNegativeLoss):
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
         return (2.0 - self.power) * shared[0, :] + (self.power - 1.0) * shared[1, :]
 
+    def pearson_squares(self, margins: Array, target: Array, shared: Array) -> Array:
+        return (shared[0, :] - shared[1, :]) ** 2 / shared[0, :]
+
 
 class NegativeBinomial(NonNegativeLoss):
     """(t + 1/k)·log(1 + k·exp(m)) - t·m, t >= 0, with a dispersion k: the variance is mean + k·mean².
@@ -133,6 +140,7 @@ class NegativeBinomial(NonNegativeLoss):
 
     name = "negative-binomial"
     self_concordance = 1.0
+    unit_dispersion = True
 
     def __init__(self, dispersion: float = 1.0):
         self.dispersion = as_number(dispersion, "dispersion")

@@ -1,0 +1,128 @@
+"""A table of coefficients with standard errors and intervals."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t
+
+from minmin.errors import UnsupportedError, needs_extra
+from minmin.estimators.coefficient_plot import plot_summary
+
+_Array = np.ndarray[Any, Any]
+
+_TEXT = ("block", "name", "class", "target")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary:
+    """Coefficients with their standard errors. Prints as a table.
+
+    Attributes
+    ----------
+    columns : dict of arrays
+        "block", "name", "class" or "target" if there are several, "coefficient", "standard_error", "z", "p_value",
+        "low" and "high".
+    level : float
+        An interval from low to high covers the mean of the estimate with this probability.
+    dispersion : array
+        φ, one number, or one per target; 1 if it is known.
+    n_samples : float
+        The number of samples, or the sum of their weights.
+    robust : bool
+        Whether the standard errors rest on the samples instead of on the model.
+    """
+
+    columns: dict[str, _Array]
+    level: float
+    dispersion: _Array
+    n_samples: float
+    robust: bool
+
+    def __getitem__(self, name: str) -> _Array:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(self.columns["name"])
+
+    def __repr__(self) -> str:
+        cells = [[_format(value) for value in values] for values in self.columns.values()]
+        widths = [max(map(len, [name, *column])) for name, column in zip(self.columns, cells, strict=True)]
+        lines = []
+        for row in [list(self.columns), *map(list, zip(*cells, strict=True))]:
+            pads = [
+                cell.ljust(width) if name in _TEXT else cell.rjust(width)
+                for name, cell, width in zip(self.columns, row, widths, strict=True)
+            ]
+            lines.append("  ".join(pads).rstrip())
+        kind = "robust" if self.robust else f"dispersion {', '.join(map(_format, self.dispersion.tolist()))}"
+        lines.append(f"{_format(self.n_samples)} samples, {kind}, intervals of {100.0 * self.level:g} %")
+        return "\n".join(lines)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas.DataFrame."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise UnsupportedError(needs_extra("to_pandas()", "pandas", "pandas")) from error
+        return pandas.DataFrame(self.columns)
+
+    def to_csv(self, file: str | Path) -> None:
+        """Write the table to a CSV file with a header."""
+        with open(file, "w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(self.columns)
+            writer.writerows(zip(*(values.tolist() for values in self.columns.values()), strict=True))
+
+    def plot(self) -> Any:
+        """Draw the coefficients with their intervals, by block, without the intercept; needs matplotlib.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return plot_summary(self)
+
+
+def make_summary(
+    blocks: Sequence[str],
+    names: Sequence[str],
+    outputs: Mapping[str, Iterable[Any]],
+    coef: _Array,
+    errors: _Array,
+    *,
+    freedom: _Array,
+    level: float,
+    dispersion: _Array,
+    n_samples: float,
+    robust: bool,
+) -> Summary:
+    """The table of coefficients and standard errors with one row per column and one column per output."""
+    per_row = coef.shape[1]
+    distribution = t(np.resize(freedom, coef.size))
+    coefficients, deviations = coef.reshape(-1), errors.reshape(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a column of zeros has the coefficient 0 ± 0
+        z = coefficients / deviations
+    half = distribution.isf(0.5 * (1.0 - level)) * deviations
+    of_outputs = {title: np.tile(np.array([str(o) for o in labels]), len(names)) for title, labels in outputs.items()}
+    columns = {
+        "block": np.repeat(np.array(blocks, dtype=object), per_row),
+        "name": np.repeat(np.array(names, dtype=object), per_row),
+        **of_outputs,
+        "coefficient": coefficients,
+        "standard_error": deviations,
+        "z": z,
+        "p_value": 2.0 * distribution.sf(np.abs(z)),
+        "low": coefficients - half,
+        "high": coefficients + half,
+    }
+    return Summary(columns, level, dispersion, n_samples, robust)
+
+
+def _format(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"

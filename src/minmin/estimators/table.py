@@ -1,0 +1,119 @@
+"""Table: a frame as numbers and codes of categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from minmin.estimators.blocks import ColumnBlocks, Columns
+from minmin.problems.linear.categories import CategoricalDesign
+from minmin.problems.linear.designs import wrap_checked
+
+_Vector = np.ndarray[Any, Any]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame whose text columns are codes.
+
+    A *feature* is a column of numbers, or a category of a text column. Features are in the order of the columns, and
+    the categories of a column are next to each other.
+
+    Attributes
+    ----------
+    numbers : array or CSR array of shape (n, p)
+        The columns of numbers, finite, float32 or float64.
+    places : array of shape (n, q)
+        For every text column the number of the row's category among those of all text columns; their number if the
+        category is missing or unknown.
+    sizes : array
+        How many features each column has; for text columns the number of categories.
+    is_text : array
+        Which columns are text.
+    """
+
+    numbers: Any
+    places: _Vector
+    sizes: _Vector
+    is_text: Mask
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.places.shape[0], int(self.sizes.sum())
+
+    @property
+    def dtype(self) -> Any:
+        return self.numbers.dtype
+
+    @cached_property
+    def _starts(self) -> _Vector:
+        """The first feature of each column."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def find_features(self, columns: Columns) -> Columns:
+        """The features of some columns."""
+        wanted = np.zeros(len(self.sizes), dtype=bool)
+        wanted[columns] = True
+        return np.flatnonzero(np.repeat(wanted, self.sizes))
+
+    @property
+    def _number_features(self) -> Columns:
+        return self._starts[~self.is_text]
+
+    @property
+    def _text_features(self) -> Columns:
+        return np.flatnonzero(np.repeat(self.is_text, self.sizes))
+
+    @property
+    def _categories(self) -> CategoricalDesign:
+        return CategoricalDesign.from_places(self.places, int(self.sizes[self.is_text].sum()), self.dtype)
+
+    def __matmul__(self, coef: _Vector) -> _Vector:
+        of_text = self._categories.image(coef[self._text_features])
+        product: _Vector = self.numbers @ coef[self._number_features] + of_text
+        return product
+
+    def column_squares(self, weights: _Vector) -> _Vector:
+        """The weighted sum of squares of every feature."""
+        squares = np.empty(self.shape[1])
+        squares[self._number_features] = wrap_checked(self.numbers).column_squares(weights)
+        squares[self._text_features] = self._categories.to_like(weights, "X").column_squares(weights)
+        return squares
+
+    def take(self, columns: Mask) -> tuple[CategoricalDesign | None, Columns, Any, Columns]:
+        """The categories and the numbers of some columns, and the features that they are.
+
+        No categories are None. The codes of all text columns are not copied.
+        """
+        chosen, sizes = columns[self.is_text], self.sizes[self.is_text]
+        design, width = None, int(sizes[chosen].sum())
+        if chosen.all() and len(chosen):
+            design = self._categories
+        elif chosen.any():
+            shifts = (np.cumsum(sizes) - sizes)[chosen] - (np.cumsum(sizes[chosen]) - sizes[chosen])
+            places = self.places[:, chosen]
+            missing = places == sizes.sum()
+            places -= shifts.astype(places.dtype)
+            places[missing] = width
+            design = CategoricalDesign.from_places(places, width, self.dtype)
+        is_number = columns & ~self.is_text
+        of_numbers = columns[~self.is_text]
+        numbers = self.numbers if of_numbers.all() else self.numbers[:, np.flatnonzero(of_numbers)]
+        return design, self.find_features(np.flatnonzero(columns & self.is_text)), numbers, self._starts[is_number]
+
+    def find_columns(self, features: Columns) -> Mask:
+        """The columns of some features."""
+        wanted = np.zeros(len(self.sizes), dtype=bool)
+        wanted[np.searchsorted(self._starts, features, side="right") - 1] = True
+        return wanted
+
+
+def spread_blocks(blocks: ColumnBlocks, matrix: Any) -> ColumnBlocks:
+    """The features of each block from its columns; without text columns these are the same."""
+    if not isinstance(matrix, Table):
+        return blocks
+    return {name: matrix.find_features(columns) for name, columns in blocks.items()}

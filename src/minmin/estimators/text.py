@@ -1,0 +1,201 @@
+"""Text columns of frames: categories are found at fit, and known ones are recognised later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from minmin.core.arrays import all_finite
+from minmin.errors import InputError, show
+from minmin.estimators.categories import (
+    Category,
+    Known,
+    find_categories,
+    name_features,
+    recognise,
+    require_present,
+    require_seen,
+)
+from minmin.estimators.frames import NOTHING, NUMBERS, OTHER, TEXT, Codes, Frame, Vector, wrap_frame
+from minmin.estimators.table import Table
+from minmin.problems.linear.designs import tidy_csr
+
+_ADVICE = (
+    "; give numbers, text or categories: for example a date as a number of days, or as text, and values of several "
+    "types as text"
+)
+
+
+def text_columns(X: Any) -> list[int]:
+    """The numbers of the columns of a frame that hold text or categories, as a selector for ``blocks``."""
+    frame = wrap_frame(X)
+    return [] if frame is None else [column for column, kind in enumerate(frame.kinds) if kind == TEXT]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TextColumns:
+    """The parameters of an estimator for text columns, and the names of its features."""
+
+    missing: str = "category"
+    unseen: str = "zero"
+
+    n_features_in_: ClassVar[int]
+
+    @property
+    def feature_names_out_(self) -> Vector:
+        """The names of the features in the order of ``coef_``: "city=Oslo" for a category of a text column."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        columns = _number_names(self.n_features_in_) if names is None else names.tolist()
+        return np.array(name_features(columns, getattr(self, "categories_", {})), dtype=object)
+
+
+def check_data(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, **options: Any) -> Any:
+    """Check data as scikit-learn's ``validate_data`` does; a frame with text columns becomes a Table.
+
+    With ``reset``, sets ``categories_``; without, these are the categories that are known.
+    """
+    frame = wrap_frame(X)
+    if not reset:
+        return _check_again(estimator, X, frame, options)
+    for name, allowed in (("missing", ("category", "error")), ("unseen", ("zero", "error"))):
+        if getattr(estimator, name) not in allowed:
+            raise InputError(f"{name} = {getattr(estimator, name)!r}; give {allowed[0]!r} or {allowed[1]!r}")
+    if frame is None or not {TEXT, OTHER} & set(frame.kinds):
+        checked = validate_data(estimator, X, y, **options)
+        estimator.categories_ = {}
+        return checked
+    _require_known_types(frame)
+    column = np.zeros((X.shape[0], 1))  # stands for X, to check y
+    _, y = validate_data(estimator, column, y, **options)
+    table, known = _read_table(frame, refuse_missing=estimator.missing == "error")
+    validate_data(estimator, X, skip_check_array=True)  # sets the names and the number of the columns
+    estimator.categories_ = known
+    return table, y
+
+
+def _check_again(estimator: Any, X: Any, frame: Frame | None, options: dict[str, Any]) -> Any:
+    known: Known = getattr(estimator, "categories_", {})  # a saved model may have none
+    if not known:
+        if frame is not None:
+            _require_known_types(frame)
+            _require_numbers(frame)
+        return validate_data(estimator, X, reset=False, **options)
+    if frame is None:
+        raise InputError(
+            f"the model was fitted to a frame with text columns such as {next(iter(known))!r}; give a pandas or polars "
+            "frame or a pyarrow table with the same columns"
+        )
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    return _read_known(frame, known, estimator.missing == "error", estimator.unseen == "error")
+
+
+def _read_table(frame: Frame, refuse_missing: bool) -> tuple[Table, dict[str, list[Category]]]:
+    """The columns of a frame, and the categories of its text columns."""
+    names = _name_columns(frame)
+    known: dict[str, list[Category]] = {}
+    columns = [column for column, kind in enumerate(frame.kinds) if kind == TEXT]
+    places = np.empty((frame.frame.shape[0], len(columns)), dtype=np.int32)
+    start = 0
+    for place, column in enumerate(columns):
+        codes = frame.read_codes(column)
+        if refuse_missing:
+            require_present(codes, names[column])
+        known[names[column]], numbers = find_categories(codes)
+        places[:, place] = (numbers + start)[codes.numbers]
+        start += len(known[names[column]])
+    return _make_table(frame, names, known, places), known
+
+
+def _read_known(frame: Frame, known: Known, refuse_missing: bool, refuse_unseen: bool) -> Table:
+    """The columns of a frame of which the categories are known."""
+    names, width = _name_columns(frame), sum(len(categories) for categories in known.values())
+    places = np.empty((frame.frame.shape[0], len(known)), dtype=np.int32)
+    start = 0
+    for place, (name, categories) in enumerate(known.items()):
+        if name not in names:
+            raise InputError(f"X has no column {name!r}, which had text in fit; give a frame with the same columns")
+        codes = _read_text(frame, names.index(name), name)
+        if refuse_missing:
+            require_present(codes, name)
+        numbers = recognise(codes, categories)
+        if refuse_unseen:
+            require_seen(codes, numbers, name)
+        places[:, place] = np.where(numbers < 0, width, numbers + start)[codes.numbers]
+        start += len(categories)
+    return _make_table(frame, names, known, places)
+
+
+def _make_table(frame: Frame, names: list[str], categories: Known, places: Vector) -> Table:
+    is_text = np.array([name in categories for name in names])
+    sizes = np.array([len(categories[name]) if name in categories else 1 for name in names])
+    columns = np.flatnonzero(~is_text).tolist()
+    for column in columns:
+        if frame.kinds[column] not in (NUMBERS, NOTHING):
+            raise InputError(
+                f"column {names[column]!r} holds {frame.kinds[column]} ({frame.types[column]}), but had numbers in fit"
+            )
+    numbers = frame.read_numbers(columns)
+    if scipy.sparse.issparse(numbers):
+        numbers = tidy_csr(numbers)
+    _require_finite(numbers, [names[column] for column in columns])
+    return Table(numbers, places, sizes, is_text)
+
+
+def _name_columns(frame: Frame) -> list[str]:
+    """The names of the columns; x0, x1, ... if they are not text, as in scikit-learn."""
+    if not all(isinstance(name, str) for name in frame.names):
+        return _number_names(len(frame.names))
+    names = [str(name) for name in frame.names]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"two columns of X are called {twice!r}; rename one, since text columns need names")
+    return names
+
+
+def _number_names(count: int) -> list[str]:
+    return [f"x{number}" for number in range(count)]
+
+
+def _require_known_types(frame: Frame) -> None:
+    for name, kind, dtype in zip(frame.names, frame.kinds, frame.types, strict=True):
+        if kind == OTHER:
+            what = "values of several types, or of none that is known" if str(dtype) == "object" else str(dtype)
+            raise InputError(f"column {show(name)} holds {what}{_ADVICE}")
+
+
+def _require_numbers(frame: Frame) -> None:
+    for name, kind in zip(frame.names, frame.kinds, strict=True):
+        if kind == TEXT:
+            raise InputError(f"column {show(name)} holds text, but the model was fitted to numbers alone")
+
+
+def _read_text(frame: Frame, column: int, name: str) -> Codes:
+    if frame.kinds[column] == TEXT:
+        return frame.read_codes(column)
+    if frame.is_empty(column):
+        return Codes(np.full(frame.frame.shape[0], -1), [])
+    raise InputError(
+        f"column {name!r} holds {frame.kinds[column]} ({frame.types[column]}), but had text in fit; give text"
+    )
+
+
+def _require_finite(numbers: Any, names: list[str]) -> None:
+    values = numbers.data if scipy.sparse.issparse(numbers) else numbers
+    if all_finite(values):
+        return
+    if scipy.sparse.issparse(numbers):
+        triples = numbers.tocoo()
+        first = int(np.argmin(np.isfinite(triples.data)))
+        row, column, value = int(triples.row[first]), int(triples.col[first]), triples.data[first]
+    else:
+        row, column = np.argwhere(~np.isfinite(numbers))[0].tolist()
+        value = numbers[row, column]
+    what = "a missing value (NaN)" if np.isnan(value) else str(value)
+    raise InputError(
+        f"column {names[column]!r} has {what} in row {row} (from 0); replace or remove such values before the fit"
+    )

@@ -1,0 +1,211 @@
+"""CategoricalDesign: categories as whole numbers, in place of a matrix of zeros and ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from array_api_compat import is_numpy_array
+
+from minmin.core.arrays import Array
+from minmin.errors import InputError, as_count
+from minmin.problems.linear.code_pieces import CodePieces, count_rows_at_once
+from minmin.problems.linear.designs import Design, piece_rows
+from minmin.problems.spectrum import Matrix
+
+_LARGEST_INT32 = int(np.iinfo(np.int32).max)
+
+
+class CategoricalDesign(Design):
+    """One column of zeros and ones for every category of every feature, stored as one whole number per row and feature.
+
+    Parameters
+    ----------
+    codes : array of whole numbers, of shape (n, q)
+        The category of every sample in each of q features: 0 to sizes[j] - 1; -1 for none, which contributes zero.
+    sizes : sequence of q whole numbers, optional
+        How many categories each feature has; by default one more than its largest code.
+    dtype : float32 or float64
+        The precision of products.
+
+    Attributes
+    ----------
+    places : array of shape (n, q), int32
+        The number of the column that holds the one; the number of columns if there is none.
+    """
+
+    def __init__(self, codes: Any, sizes: Sequence[int] | None = None, dtype: Any = np.float64):
+        codes = _check_codes(codes)
+        counts = _check_sizes(codes, sizes)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        index_dtype = np.int32 if starts[-1] < _LARGEST_INT32 else np.int64
+        places = np.empty(codes.shape, dtype=index_dtype)
+        for feature, start in enumerate(starts[:-1].tolist()):
+            places[:, feature] = np.where(codes[:, feature] < 0, starts[-1], codes[:, feature] + start)
+        self._set(places, int(starts[-1]), dtype)
+
+    @classmethod
+    def from_places(cls, places: Matrix, width: int, dtype: Any) -> Self:
+        """A design with ``width`` columns from its attribute ``places``, not checked.
+
+        The numbers in a row must differ, but for those of missing categories.
+        """
+        design = cls.__new__(cls)
+        design._set(places, width, dtype)
+        return design
+
+    def _set(self, places: Matrix, width: int, dtype: Any) -> None:
+        self.places, self.shape, self._dtype = np.ascontiguousarray(places), (places.shape[0], width), np.dtype(dtype)
+
+    @cached_property
+    def stored(self) -> int:
+        """How many ones the matrix has."""
+        return self.places.size - sum(
+            int(np.count_nonzero(self.places[piece] == self.shape[1])) for piece in piece_rows(self.shape[0])
+        )
+
+    @property
+    def _has_missing(self) -> bool:
+        return self.stored < self.places.size
+
+    @property
+    def _width(self) -> int:
+        """The number of columns, with one more for missing categories if there are any."""
+        return self.shape[1] + int(self._has_missing)
+
+    @cached_property
+    def _pieces(self) -> CodePieces:
+        return CodePieces(self.places, self._width, self._dtype)
+
+    @property
+    def prototype(self) -> Array:
+        return np.zeros(0, dtype=self._dtype)
+
+    def image(self, v: Array) -> Array:
+        if self._has_missing:
+            v = np.concatenate([v, np.zeros((1, *v.shape[1:]), dtype=v.dtype)])
+        return self._pieces.image(v)
+
+    def adjoint(self, r: Array) -> Array:
+        return self._pieces.adjoint(r)[: self.shape[1]]
+
+    def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
+        """By counting: a pair of categories is a number, and weights of equal numbers are added."""
+        if rows is not None:
+            return self.rows(rows).gram(weights)
+        width, features = self._width, self.places.shape[1]
+        ends = np.cumsum(np.arange(features, 0, -1))
+        pairs = int(ends[-1]) if features else 0
+        pair_dtype: Any = np.int32 if width**2 <= _LARGEST_INT32 else np.int64
+        at_once, total = count_rows_at_once(pairs, width**2), np.zeros(width**2, dtype=self._dtype)
+        for start in range(0, self.shape[0], at_once):
+            places = self.places[start : start + at_once].astype(pair_dtype, copy=False)
+            both = np.empty((len(places), pairs), dtype=pair_dtype)
+            for first, end in enumerate(ends.tolist()):
+                later = both[:, end - features + first : end]
+                np.add(places[:, first, None] * pair_dtype(width), places[:, first:], out=later)
+            total += CodePieces(both, width**2, self._dtype).adjoint(weights[start : start + at_once])
+        once = total.reshape(width, width)[: self.shape[1], : self.shape[1]]
+        whole: Array = once + once.T
+        np.fill_diagonal(whole, np.diagonal(once))
+        return whole
+
+    def column_squares(self, r: Array) -> Array:
+        return self.adjoint(r)
+
+    def row_squares(self, v: Array) -> Array:
+        return self.image(v)
+
+    @cached_property
+    def row_norms_squared(self) -> Array:
+        """One number per row; only one is stored if no category is missing."""
+        if not self._has_missing:
+            return np.broadcast_to(np.full(1, self.places.shape[1], dtype=self._dtype), self.shape[0])
+        return self.image(np.ones(self.shape[1], dtype=self._dtype))
+
+    def rows(self, chosen: Any) -> CategoricalDesign:
+        """The design with only these rows."""
+        return self.from_places(self.places[chosen], self.shape[1], self._dtype)
+
+    def columns(self, chosen: Matrix) -> CategoricalDesign:
+        places = self._find(chosen)[self.places]
+        has_some = (places < len(chosen)).any(axis=0)
+        return self.from_places(places[:, has_some], len(chosen), self._dtype)
+
+    def _find(self, chosen: Matrix) -> Matrix:
+        """For every column its number among the chosen ones; how many those are if it is not one of them."""
+        found = np.full(self.shape[1] + 1, len(chosen), dtype=self.places.dtype)
+        found[chosen] = np.arange(len(chosen))
+        return found
+
+    def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
+        for piece in piece_rows(self.shape[0]):
+            yield piece, self._fill_dense(self.places[piece], self.shape[1])
+
+    def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
+        places = self.places[rows]
+        if columns is None:
+            return self._fill_dense(places, self.shape[1])
+        return self._fill_dense(self._find(columns)[places], len(columns))
+
+    def _fill_dense(self, places: Matrix, width: int) -> Array:
+        dense = np.zeros((len(places), width + 1), dtype=self._dtype)
+        dense[np.arange(len(places))[:, None], places] = 1.0
+        return dense[:, :width]
+
+    @property
+    def is_dense(self) -> bool:
+        return False
+
+    def to_like(self, prototype: Array, name: str) -> CategoricalDesign:
+        if not is_numpy_array(prototype):
+            raise InputError(
+                f"{name} has categories, which work only with NumPy vectors; give x0 and y0 as NumPy arrays"
+            )
+        return self.from_places(self.places, self.shape[1], prototype.dtype)
+
+    def to_float64(self) -> Any:
+        """As a CSR array, which takes three times the memory, and more if categories are missing."""
+        rows, features = self.places.shape
+        ends = np.arange(0, self.places.size + 1, max(features, 1)) if features else np.zeros(rows + 1, dtype=int)
+        whole = scipy.sparse.csr_array(
+            (np.ones(self.places.size), self.places.reshape(-1), ends), shape=(rows, self.shape[1] + 1)
+        )
+        return whole[:, : self.shape[1]]
+
+    def arrays(self) -> tuple[Array, ...]:
+        return (self.places,)
+
+
+def _check_codes(codes: Any) -> Matrix:
+    array = np.asarray(codes)
+    if array.ndim != 2 or array.dtype.kind not in "iu":
+        raise InputError(
+            f"codes have dtype {array.dtype} and shape {array.shape}; give whole numbers, one row per sample and one "
+            "column per feature"
+        )
+    if 0 in array.shape:
+        raise InputError(f"codes have shape {array.shape}; give at least one row and one column")
+    if array.min() < -1:
+        row, feature = np.argwhere(array < -1)[0].tolist()
+        raise InputError(f"codes[{row}, {feature}] = {array[row, feature]}; give 0, 1, 2, ..., or -1 for no category")
+    return array
+
+
+def _check_sizes(codes: Matrix, sizes: Sequence[int] | None) -> list[int]:
+    most = codes.max(axis=0)
+    if sizes is None:
+        return [max(int(largest) + 1, 1) for largest in most]
+    counts = [as_count(size, "a size") for size in sizes]
+    if len(counts) != codes.shape[1]:
+        raise InputError(f"there are {len(counts)} sizes, but codes have {codes.shape[1]} columns; give one for each")
+    for feature, (count, largest) in enumerate(zip(counts, most.tolist(), strict=True)):
+        if largest >= count:
+            row = int(np.argmax(codes[:, feature] == largest))
+            raise InputError(
+                f"codes[{row}, {feature}] = {largest}, but sizes[{feature}] = {count}; give 0 to {count - 1}"
+            )
+    return counts
