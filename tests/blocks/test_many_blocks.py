@@ -234,6 +234,24 @@ def test_what_takes_two_blocks_alone_says_so():
         minmin.minimize(without, method="bam")
 
 
+@pytest.mark.parametrize("method", ["reduced-lbfgs", "bam", "nag"])
+def test_callables_may_change_their_arguments_and_reuse_their_arrays(method):
+    out = np.zeros(2)
+
+    def grad(i):
+        def function(*blocks):
+            np.add((i + 2) * blocks[i], 1.0, out=out)
+            for block in blocks:
+                block += 1e3
+            return out
+
+        return function
+
+    problem = Function(None, grads=[grad(i) for i in range(4)], sizes=[2] * 4, L=[2, 3, 4, 5], mu=[2, 3, 4, 5])
+    r = minmin.minimize(problem, method=method, tol=1e-12)
+    assert np.allclose(r.blocks, [[-1 / (i + 2)] * 2 for i in range(4)], atol=1e-5)
+
+
 def test_functions_of_several_blocks_are_given_as_a_problem():
     with pytest.raises(minmin.InputError, match=r"minmin.problems.Function\(f, grads="):
         minmin.minimize(lambda a, b, c: 0.0, [np.zeros(1)] * 3, grads=[len] * 3, sizes=[1, 1, 1])

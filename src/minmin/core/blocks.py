@@ -96,10 +96,10 @@ class BlockLayout(NamedTuple):
         return ratio >= (_CHEAPER_INSIDE if alike else _CHEAPER_INSIDE_IF_UNLIKE)
 
     def split(self, x: Array, y: Array) -> list[Array]:
-        """The blocks in the user's order, at a point (x, y)."""
-        blocks = {i: copy_vector(block) for i, block in zip(self.order, self.fixed, strict=False)}
+        """The blocks in the user's order, at a point (x, y); copies, since a callable may change them."""
+        blocks = dict(zip(self.order, self.fixed, strict=False))
         blocks |= {i: _divide(piece, self.scales[i]) for i, piece in self._cut(x, y)}
-        return [blocks[i] for i in range(len(self.sizes))]
+        return [copy_vector(blocks[i]) for i in range(len(self.sizes))]
 
     def _cut(self, x: Array, y: Array) -> Iterator[tuple[int, Array]]:
         """The pieces of x and y that belong to blocks, each with the number of its block."""

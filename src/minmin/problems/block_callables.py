@@ -9,6 +9,7 @@ import numpy as np
 
 from minmin.core.arrays import Array, array_eps, as_real, to_like
 from minmin.core.blocks import BlockLayout
+from minmin.core.vectors import copy_vector
 from minmin.errors import InputError, UserCodeError
 
 _ANOTHER_LIBRARY = (
@@ -52,7 +53,7 @@ class BlockGradient:
         if tuple(gradient.shape) != (self._layout.sizes[number],):
             expected = (self._layout.sizes[number],)
             raise InputError(f"{name} returned shape {tuple(gradient.shape)}; it must return {expected}")
-        return gradient
+        return copy_vector(gradient)  # a callable may return the same array for another block
 
 
 def explain_user_error(name: str, error: Exception, argument: Any) -> UserCodeError:
