@@ -271,6 +271,7 @@ def test_a_file_too_large_for_its_limit_leaves_nothing(svm, tmp_path):
         ["solve"],
         ["fit"],
         ["predict"],
+        ["coefficients"],
         ["check"],
         ["methods"],
         ["reproduce"],

@@ -68,10 +68,13 @@ def test_fit_shows_a_table_that_a_person_can_read(call, csv, tmp_path):
     assert code == 0
     assert err == ""
     assert lines[0] == ["clicks.csv:", "200", "rows;", "logistic", "loss"]
-    assert ["block", "columns", "alpha", "|w|"] in lines
-    assert ["numeric", "2", "columns", "(age,", "price)", "0.0001"] in [line[:-1] for line in lines]
-    assert ["rest", "8", "columns", "(word_0,", "word_1,", "…,", "word_7)", "0.02"] in [line[:-1] for line in lines]
-    assert ["intercept", "0"] in [line[:-1] for line in lines]
+    assert ["block", "columns", "coefficients", "alpha", "|w|"] in lines
+    lines = [*lines, *(line[:-1] for line in lines)]
+    assert ["numeric", "2", "columns", "(age,", "price)", "2", "0.0001"] in lines
+    assert ["rest", "8", "columns", "(word_0,", "word_1,", "…,", "word_7)", "8", "0.02"] in [
+        line[:-1] for line in lines
+    ]
+    assert ["intercept", "1", "0"] in lines
     assert "above the minimum (certified)" in out
     assert "calls: grad_x" in out
     assert f"saved to {path}" in out
@@ -235,8 +238,8 @@ WRONG_FITS = [
     (["--loss", "hinge"], "hinge"),
     (["--save", "none/model.skops"], "there is no folder none"),
     (["--save", "{csv}"], "not a .skops archive"),
-    (["--target", "price"], "Unknown label type: continuous"),
-    (["--target", "age", "--loss", "poisson"], "out of the valid range of a Poisson target"),
+    (["--target", "price"], "--loss logistic predicts classes; for a regression give --loss squared"),
+    (["--target", "age", "--loss", "poisson"], "but --loss poisson needs targets at least 0"),
     (["--target", "clickd"], "no such column; did you mean 'clicked'"),
 ]
 
@@ -256,7 +259,7 @@ def test_wrong_fits_of_other_files(call, csv, svm, tmp_path):
     one.write_text("t,a\n1,2\n1,3\n")
     for arguments, words in [
         ([csv], "name the column to predict with --target"),
-        ([one, "--target", "t"], "only one class"),
+        ([one, "--target", "t"], "is 1 in every row, and --loss logistic needs two classes"),
         ([svm, "--block", "a=100-120:1"], "has columns 1 to 119"),
         ([svm, "--block", "a=age:1"], "numbers from 1 on"),
         ([svm, "--ignore", "3"], "--ignore is for CSV and Parquet"),

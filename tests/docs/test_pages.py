@@ -15,7 +15,7 @@ LEAST_BLOCKS = {
     "docs/terms.md": 3,
     "docs/theory.md": 1,
 }
-OTHER_PAGES = ["docs/runs-where.md"]
+OTHER_PAGES = ["docs/command-line.md", "docs/runs-where.md"]
 BLOCKS = {
     page: re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
     for page in LEAST_BLOCKS

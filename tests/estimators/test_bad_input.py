@@ -80,7 +80,7 @@ def test_one_class_only():
         BlockLogisticRegression(class_weight={0: 0.0, 1: 1.0}).fit(X, y)
 
 
-@pytest.mark.parametrize(("label", "shown"), [(1.0, r"1\.0$"), (3, "3$"), (np.str_("yes"), "'yes'$")])
+@pytest.mark.parametrize(("label", "shown"), [(1.0, r"1\.0;"), (3, "3;"), (np.str_("yes"), "'yes';")])
 def test_one_class_is_shown_as_python_writes_it(label, shown):
     as_objects = [np.full(30, label, dtype=object)] if isinstance(label, str) else []
     for labels in (np.full(30, label), [label] * 30, *as_objects):
@@ -94,8 +94,15 @@ def test_blocks_are_named_as_python_writes_them():
 
 
 def test_continuous_labels():
-    with pytest.raises(ValueError, match="Unknown label type"):
+    with pytest.raises(ValueError, match=r"Unknown label type: continuous; .* for a regression use BlockRidge"):
         BlockLogisticRegression().fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [BlockRidge, BlockPoissonRegressor])
+@pytest.mark.parametrize("kind", [list, np.array, lambda labels: np.array(labels, dtype=object), pandas.Series])
+def test_text_for_a_regression(model, kind):
+    with pytest.raises(minmin.InputError, match=r"y holds text, such as 'yes', .* use BlockLogisticRegression"):
+        model().fit(X, kind(["yes", "no"] * 15))
 
 
 def test_negative_counts():

@@ -7,6 +7,7 @@ from click.shell_completion import get_completion_class
 
 import minmin
 from minmin.cli.check import check
+from minmin.cli.coefficients import coefficients
 from minmin.cli.federated import federated
 from minmin.cli.fit import fit
 from minmin.cli.methods import methods
@@ -25,8 +26,9 @@ def app() -> None:
     """Minimise f(x, y), where x is expensive and y is cheap, with a proved bound on the distance to the minimum.
 
     \b
-    Fit a linear model with a penalty per block of columns, and predict with it:
+    Fit a linear model with a penalty per block of columns, look at it, and predict with it:
       minmin fit clicks.csv --target clicked --block 'words=word_*:1e-3' --alpha 1e-6 --save model.skops
+      minmin coefficients model.skops --top 20
       minmin predict model.skops tomorrow.csv --proba
     Fit a linear model with two blocks x and y, by any method:
       minmin solve data.svm --y-columns 101- --alpha-x 1e-3 --alpha-y 1e-5
@@ -56,7 +58,7 @@ def completion(shell: str) -> None:
     click.echo(kind(app, {}, "minmin", "_MINMIN_COMPLETE").source())
 
 
-for command in (reproduce, solve, fit, predict, check, federated, methods):
+for command in (reproduce, solve, fit, predict, coefficients, check, federated, methods):
     app.add_command(command)
 
 

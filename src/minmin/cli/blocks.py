@@ -16,10 +16,10 @@ _IGNORED = "--ignore"
 
 
 class BlockSpec(NamedTuple):
-    """A block as the user gave it: its columns as text, and its penalty."""
+    """A block as the user gave it: its columns as text, and its penalty, or several to choose from."""
 
     columns: str
-    alpha: float
+    alphas: tuple[float, ...]
 
 
 def parse_blocks(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, BlockSpec]:
@@ -33,8 +33,17 @@ def parse_blocks(context: click.Context, option: click.Parameter, texts: Sequenc
             raise click.BadParameter(f"{text!r} is not NAME=COLUMNS:ALPHA, as in 'words=word_*:1e-3'")
         if name in specs:
             raise click.BadParameter(f"block {name!r} is given twice; give all its columns at once, with commas")
-        specs[name] = BlockSpec(columns, click.FLOAT(alpha))
+        specs[name] = BlockSpec(columns, _parse_numbers(alpha))
     return specs
+
+
+def parse_alphas(context: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...] | None:
+    """Parse the value of --alpha."""
+    return None if text is None else _parse_numbers(text)
+
+
+def _parse_numbers(text: str) -> tuple[float, ...]:
+    return tuple(click.FLOAT(item.strip()) for item in text.split(","))
 
 
 def choose_blocks(table: Table, specs: Mapping[str, BlockSpec], ignored: str | None) -> dict[Any, Any]:

@@ -7,11 +7,14 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from minmin.cli.table import Table
+from minmin.cli.cells import NUMBERS, TEXT
+from minmin.cli.table import Frame, Table
 from minmin.errors import InputError, near_names
 
 _SHARE_OF_Y = 0.1
 """If the user does not choose columns, y has at most this share of all entries."""
+_KINDS = {"@text": TEXT, "@numbers": NUMBERS}
+"""Names for all columns of a kind."""
 
 
 def split_columns(table: Table, x: str | None, y: str | None) -> tuple[list[int], list[int]]:
@@ -67,6 +70,12 @@ def _find_by_number(table: Table, item: str, option: str) -> set[int]:
 
 
 def _find_by_name(table: Table, item: str, option: str) -> set[int]:
+    if item in _KINDS and isinstance(table, Frame):
+        kind = _KINDS[item]
+        columns = {i for i in range(len(table.names)) if table.holds(i) == kind}
+        if not columns:
+            raise InputError(f"{option} {item}: {table.file} has no column of {kind}")
+        return columns
     columns = {i for i, name in enumerate(table.names) if name == item or fnmatchcase(name, item)}
     if not columns:
         raise InputError(f"{option} {item}: {table.file} has no such column; {near_names(item, table.names)}")

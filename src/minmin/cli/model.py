@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from minmin.cli.columns import split_columns
+from minmin.cli.delimited import delimiter_option
 from minmin.cli.table import read_table
 from minmin.problems import GLM
 from minmin.problems.linear.losses import LOSSES
@@ -21,10 +23,10 @@ target_option = click.option(
 )
 
 
-def loss_option(names: Iterable[str]) -> Callable[..., Any]:
+def loss_option(names: Iterable[str], text: str = "The loss of a row.") -> Callable[..., Any]:
     """The option --loss with these choices."""
     choice = click.Choice(sorted(names))
-    return click.option("--loss", type=choice, default="logistic", show_default=True, help="The loss of a row.")
+    return click.option("--loss", type=choice, default="logistic", show_default=True, help=text)
 
 
 _OPTIONS = [
@@ -35,6 +37,7 @@ _OPTIONS = [
     loss_option(LOSSES),
     click.option("--alpha-x", type=float, metavar="A", help="The penalty of x: adds A/2 |x|². [default: 1/rows]"),
     click.option("--alpha-y", type=float, metavar="A", help="The penalty of y: adds A/2 |y|². [default: 1/rows]"),
+    delimiter_option,
 ]
 
 
@@ -51,19 +54,26 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Model:
-    """A linear model with two blocks: the problem, its file, and the names of its columns."""
+    """A linear model with two blocks: the problem, its file, and the names of its columns.
+
+    ``labels`` are the two classes in the file if the loss is of classes, ``first_index`` is the index of the first
+    column in a LIBSVM file, and ``format`` says how a CSV file is written if its name does not.
+    """
 
     file: Path
     problem: GLM
     x_columns: list[str]
     y_columns: list[str]
     rows: int
+    labels: Any
+    first_index: int | None
+    format: str
 
     def __str__(self) -> str:
         p = self.problem
         return (
-            f"{self.file.name}: {self.rows} rows; x: {describe_columns(self.x_columns)}; "
-            f"y: {describe_columns(self.y_columns)}\n"
+            f"{self.file.name}: {self.rows} rows{self.format and ', '}{self.format}; "
+            f"x: {describe_columns(self.x_columns)}; y: {describe_columns(self.y_columns)}\n"
             f"{p.loss.name} loss, alpha_x = {p.alpha_x:.3g}, alpha_y = {p.alpha_y:.3g}"
         )
 
@@ -93,8 +103,9 @@ def _read_model(
     loss: str,
     alpha_x: float | None,
     alpha_y: float | None,
+    delimiter: str | None,
 ) -> Model:
-    table = read_table(file)
+    table = read_table(file, delimiter=delimiter)
     values = table.take_target(target)
     x, y = split_columns(table, x_columns, y_columns)
     rows = table.rows
@@ -106,7 +117,9 @@ def _read_model(
         alpha_x=1.0 / rows if alpha_x is None else alpha_x,
         alpha_y=1.0 / rows if alpha_y is None else alpha_y,
     )
-    return Model(file, problem, [table.names[i] for i in x], [table.names[i] for i in y], rows)
+    labels = np.array([-1 if (values == -1.0).any() else 0, 1])
+    x_names, y_names = ([table.names[i] for i in columns] for columns in (x, y))
+    return Model(file, problem, x_names, y_names, rows, labels, table.first_index, table.format)
 
 
 def choose_storage(matrix: Any) -> Any:

@@ -6,8 +6,10 @@ import functools
 import json
 import math
 import sys
+import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,11 @@ class Output:
         if self.prints_text:
             click.echo(str(text))
 
+    def print_note(self, text: str) -> None:
+        """Print something to mind on standard error."""
+        if self.prints_text:
+            click.echo(f"note: {text}", err=True)
+
     def print_result(self, text: object, content: dict[str, Any]) -> None:
         """Print the result of a command, as text or as JSON."""
         if self.as_json:
@@ -90,6 +97,31 @@ def save_option(suffix: str, text: str) -> Callable[[_Command], _Command]:
         return path
 
     return click.option("--save", type=click.Path(path_type=Path), callback=check, help=text)
+
+
+@contextmanager
+def show_progress(label: str, shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on a terminal, or else print a line every ten seconds."""
+    if not shown:
+        yield lambda done, total: None
+    elif sys.stderr.isatty():
+        with click.progressbar(length=1, label=label, file=sys.stderr, show_pos=True) as bar:
+
+            def advance(done: int, total: int) -> None:
+                bar.length = total
+                bar.update(done - bar.pos)
+
+            yield advance
+    else:
+        due = time.monotonic()
+
+        def print_line(done: int, total: int) -> None:
+            nonlocal due
+            if time.monotonic() >= due or done == total:
+                due = time.monotonic() + 10.0
+                click.echo(f"{done} of {total} {label}", err=True)
+
+        yield print_line
 
 
 def check_writable(path: Path, option: str) -> None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
+from minmin.cli.cells import Vector
+from minmin.cli.delimited import delimiter_option
+from minmin.cli.estimator import read_classes
 from minmin.cli.model import choose_storage
 from minmin.cli.output import check_writable, quiet_option
-from minmin.cli.table import PARQUET, Table, read_table
+from minmin.cli.roles import read_offset
+from minmin.cli.table import PARQUET, Frame, Libsvm, Table, read_table
 from minmin.errors import InputError, near_names
 from minmin.files import write_atomically
 
-_Vector = np.ndarray[Any, Any]
+_Columns = list[tuple[str, Any]]
+"""Columns of the output: their names and values."""
 
 _SHOWN = 5
 """How many missing columns an error names."""
@@ -31,13 +36,16 @@ _SHOWN = 5
     help="Write to this file: Parquet if its name ends in .parquet or .pq, else CSV. [default: print CSV]",
 )
 @click.option("--proba", is_flag=True, help="Predict the probability of each class instead of the most probable class.")
-@quiet_option(help="With --output, do not print how many predictions were written.")
-def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: bool) -> int:
-    """Predict the target of each row of DATA with a MODEL that 'minmin fit --save' wrote.
+@delimiter_option
+@quiet_option(help="Print no notes, and with --output nothing at all.")
+def predict(file: Path, data: Path, output: Path | None, proba: bool, delimiter: str | None, quiet: bool) -> int:
+    """Predict the target of each row of DATA with a MODEL that 'minmin fit --save' or 'minmin solve --save' wrote.
 
-    A CSV or Parquet file must have the model's columns, by name and in any order; other columns are ignored. In a
-    LIBSVM file the labels are ignored, missing columns count as zero, and columns that the model does not have are
-    ignored. Loading a model never runs code from the file; a file that could is refused.
+    A CSV or Parquet file must have the model's columns, by name and in any order; other columns are ignored. If the
+    model has an --offset or --exposure, DATA must have that column, too; if it has an --id, that column is printed
+    beside the predictions. A category that the model does not know has the coefficient 0. In a LIBSVM file the labels
+    are ignored, missing columns count as zero, and columns that the model does not have are ignored. Loading a model
+    never runs code from the file; a file that could is refused.
 
     \b
       minmin predict model.skops tomorrow.csv
@@ -52,73 +60,113 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, quiet: boo
     model = load(file)
     if proba and not hasattr(model, "predict_proba"):
         raise InputError(f"--proba: {file} holds a {type(model).__name__}, which has no classes; leave --proba out")
-    matrix = choose_storage(_take_columns(model, file, data))
+    table = read_table(data, getattr(model, "first_index_", None), delimiter)
+    notes = [f"{data}: {table.format}"] if table.format else []
+    roles = getattr(model, "row_columns_", {})
+    columns: _Columns = []
+    if "id" in roles and isinstance(table, Frame):
+        if roles["id"] in table.names:
+            columns.append((roles["id"], table.take(roles["id"], "--id").column))
+        else:
+            notes.append(f"{data} has no column {roles['id']!r}; predictions are in the order of its rows")
+    X = _take_features(model, file, table)
+    offset = None
+    if isinstance(table, Frame):
+        offset = read_offset(table, roles, whose="the model's ")
+        notes += _find_unknown(table, getattr(model, "categories_", {}))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # _take_columns has matched the names
-        columns = _predict_proba(model, matrix) if proba else {"prediction": _predict(model, matrix)}
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # _take_features has matched the names
+        columns += _predict_proba(model, X, offset) if proba else [("prediction", _predict(model, X, offset))]
     content = _write(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
+    if not quiet:
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
     if output is None:
         click.echo(content, nl=False)
         return 0
     write_atomically(output, content)
     if not quiet:
-        click.echo(f"{matrix.shape[0]} predictions in {output}")
+        click.echo(f"{table.rows} predictions in {output}")
     return 0
 
 
-def _take_columns(model: Any, file: Path, data: Path) -> Any:
-    """The columns of the data that the model needs, in its order."""
+def _take_features(model: Any, file: Path, table: Table) -> Any:
+    """The columns of the table that the model needs, in its order."""
     names = getattr(model, "feature_names_in_", None)
-    table = read_table(data, getattr(model, "first_index_", None))
-    if table.numbered and names is not None:
+    if isinstance(table, Frame):
+        if names is None:
+            raise InputError(
+                f"{table.file} has column names, but {file} was fitted to a LIBSVM file; give a LIBSVM file"
+            )
+        return _take_named(table, list(names), getattr(model, "categories_", {}))
+    if names is not None:
         raise InputError(
-            f"{data} is read as LIBSVM, but {file} was fitted to a CSV or Parquet file; give a file with column names"
+            f"{table.file} is read as LIBSVM, but {file} was fitted to a CSV or Parquet file; give a file with column "
+            "names"
         )
-    if not table.numbered and names is None:
-        raise InputError(f"{data} has column names, but {file} was fitted to a LIBSVM file; give a LIBSVM file")
-    return _take_first(table, model.n_features_in_) if names is None else _take_named(table, list(names))
+    assert isinstance(table, Libsvm)
+    return choose_storage(_take_first(table, model.n_features_in_))
 
 
-def _take_first(table: Table, count: int) -> Any:
-    """The first ``count`` columns; those that the LIBSVM file does not have are zero."""
+def _take_first(table: Libsvm, count: int) -> Any:
+    """The first ``count`` columns; those that the file does not have are zero."""
     matrix = table.matrix(list(range(min(count, len(table.names)))))
     matrix.resize(table.rows, count)
     return matrix
 
 
-def _take_named(table: Table, names: list[str]) -> Any:
+def _take_named(table: Frame, names: list[str], text: Collection[str]) -> Any:
     places = {name: i for i, name in enumerate(table.names)}
     missing = [name for name in names if name not in places]
     if missing:
         listed = ", ".join(map(repr, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
         count = f"{len(missing)} of the model's {len(names)} columns"
         raise InputError(f"{table.file} lacks {count}: {listed}; {near_names(missing[0], table.names)}")
-    return table.matrix([places[name] for name in names])
+    table.take_as_text([name for name in names if name in text])
+    columns = [places[name] for name in names]
+    if text:
+        return table.frame(columns, _how_to_mend)
+    return choose_storage(table.matrix(columns, _how_to_mend))
 
 
-def _predict_proba(model: Any, matrix: Any) -> dict[str, _Vector]:
-    probabilities = model.predict_proba(matrix)
-    return {f"probability_{label}": probabilities[:, i] for i, label in enumerate(_classes(model).tolist())}
+def _find_unknown(table: Frame, categories: Mapping[str, Sequence[str | None]]) -> list[str]:
+    """A note on each text column with categories that the model does not know."""
+    notes = []
+    for name, known in categories.items():
+        counts = table.cells(name).column.value_counts()
+        values, rows = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
+        unknown = [(value, count) for value, count in zip(values, rows, strict=True) if value not in known]
+        if unknown:
+            what = "an empty cell" if unknown[0][0] is None else repr(unknown[0][0])
+            count = sum(count for _, count in unknown)
+            notes.append(
+                f"column {name!r} of {table.file} has categories that the model does not know in {count} of "
+                f"{table.rows} rows, such as {what}; their coefficient is 0"
+            )
+    return notes
 
 
-def _predict(model: Any, matrix: Any) -> _Vector:
-    predicted: _Vector = model.predict(matrix)
-    return predicted.astype(_classes(model).dtype) if hasattr(model, "classes_") else predicted
+def _how_to_mend(name: str) -> str:
+    return "remove the row"
 
 
-def _classes(model: Any) -> _Vector:
-    """The classes; floats that are all whole numbers become integers, as they were in the file."""
-    classes: _Vector = model.classes_
-    whole = classes.dtype.kind == "f" and (classes == np.trunc(classes)).all() and (np.abs(classes) < 2**53).all()
-    return classes.astype(np.int64) if whole else classes
+def _predict_proba(model: Any, X: Any, offset: Vector | None) -> _Columns:
+    probabilities = model.predict_proba(X, offset=offset)
+    labels = read_classes(model).tolist()
+    return [(f"probability_{label}", probabilities[:, i]) for i, label in enumerate(labels)]
 
 
-def _write(columns: dict[str, _Vector], *, as_parquet: bool) -> bytes:
+def _predict(model: Any, X: Any, offset: Vector | None) -> Vector:
+    predicted: Vector = model.predict(X, offset=offset)
+    return predicted.astype(read_classes(model).dtype) if hasattr(model, "classes_") else predicted
+
+
+def _write(columns: _Columns, *, as_parquet: bool) -> bytes:
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
 
     buffer = io.BytesIO()
     write = pyarrow.parquet.write_table if as_parquet else pyarrow.csv.write_csv
-    write(pa.table(columns), buffer)
+    write(pa.table([column for _, column in columns], names=[name for name, _ in columns]), buffer)
     return buffer.getvalue()

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from minmin.cli.output import Output, output_options
+from minmin.cli.output import Output, output_options, show_progress
 from minmin.experiments.settings import EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -75,7 +71,7 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
     """
     from minmin.experiments.reproduce import reproduce as make_report  # plotting libraries take a second to load
 
-    with _show_progress(shown=output.prints_text) as on_progress:
+    with show_progress("runs", shown=output.prints_text) as on_progress:
         try:
             report = make_report(experiment, out, seeds=seeds, tol=tol, a9a=a9a, on_progress=on_progress)
         except KeyboardInterrupt:
@@ -83,31 +79,6 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
             raise
     claims = [claim.as_dict() for claim in report.claims]
     output.print_result(_describe(report), {"page": str(report.page), "runs": report.runs, "claims": claims})
-
-
-@contextmanager
-def _show_progress(shown: bool) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on a terminal, or else print a line every ten seconds."""
-    if not shown:
-        yield lambda done, total: None
-    elif sys.stderr.isatty():
-        with click.progressbar(length=1, label="runs", file=sys.stderr, show_pos=True) as bar:
-
-            def advance(done: int, total: int) -> None:
-                bar.length = total
-                bar.update(done - bar.pos)
-
-            yield advance
-    else:
-        due = time.monotonic()
-
-        def print_line(done: int, total: int) -> None:
-            nonlocal due
-            if time.monotonic() >= due or done == total:
-                due = time.monotonic() + 10.0
-                click.echo(f"{done} of {total} runs", err=True)
-
-        yield print_line
 
 
 def _describe(report: Report) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import json
 from pathlib import Path
 
 import click
-import numpy as np
 
 from minmin.cli.model import Model, model_options
 from minmin.cli.output import EXIT_CODES, Output, output_options, save_option, summarise, tol_option
+from minmin.cli.solved import dump_solved
 from minmin.methods import names
-from minmin.result import Result
 from minmin.solve import minimize
 
 
@@ -26,7 +23,9 @@ from minmin.solve import minimize
     help="The method; 'minmin methods' describes them.",
 )
 @tol_option(type=float)
-@save_option("npz", "Write x, y, the names of their columns and the result to this .npz file.")
+@save_option(
+    "npz", "Write x, y, the names of their columns and the result to this .npz file; 'minmin predict' reads it."
+)
 @output_options
 def solve(model: Model, method: str, tol: float, save: Path | None, output: Output) -> int:
     """Fit a linear model with two blocks of columns to FILE, without an intercept.
@@ -49,20 +48,5 @@ def solve(model: Model, method: str, tol: float, save: Path | None, output: Outp
     result = minimize(model.problem, method=method, tol=tol, progress=output.shows_progress)
     output.print_result(result, {**model.summary(), **summarise(result)})
     if save is not None:
-        output.save(save, _archive(model, result))
+        output.save(save, dump_solved(model, result))
     return EXIT_CODES.get(result.status, 1)
-
-
-def _archive(model: Model, result: Result) -> bytes:
-    buffer = io.BytesIO()
-    summary = json.dumps({**model.summary(), **summarise(result)})
-    np.savez(
-        buffer,
-        allow_pickle=False,
-        x=result.x,
-        y=result.y,
-        x_columns=np.array(model.x_columns),
-        y_columns=np.array(model.y_columns),
-        outcome=np.array(summary),
-    )
-    return buffer.getvalue()

@@ -51,7 +51,11 @@ class Logistic(ClassifierMixin, Inference):
         return (len(self.classes_),) if len(self.classes_) > 2 else ()
 
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            reason = str(error).partition(".")[0]
+            raise InputError(f"{reason}; this model predicts classes: for a regression use BlockRidge") from error
         self.classes_ = np.unique(y)
         codes = np.searchsorted(self.classes_, y)  # faster than np.unique(y, return_inverse=True)
         if self.class_weight is not None:
@@ -61,7 +65,7 @@ class Logistic(ClassifierMixin, Inference):
         if (counts > 0).sum() < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-                f"{show(self.classes_[counts.argmax()])}"
+                f"{show(self.classes_[counts.argmax()])}; add samples of another class"
             )
         self._require_classes(codes, weights, "the data")
         return codes.astype(np.min_scalar_type(len(self.classes_))), weights

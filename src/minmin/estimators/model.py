@@ -24,6 +24,7 @@ from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.penalties import Alphas, resolve_alphas
 from minmin.estimators.table import spread_blocks
 from minmin.estimators.table_split import split_data
+from minmin.estimators.targets import refuse_text
 from minmin.estimators.text import TextColumns, check_data
 from minmin.problems.linear.designs import tidy_csr, wrap_checked
 from minmin.problems.linear.losses import Loss
@@ -109,6 +110,8 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
     def _check_data(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
         """The matrix, what is known of its rows, and the columns of each block."""
         self._check_parameters()
+        if self._numeric_target:
+            refuse_text(y)
         matrix, y = check_data(
             self,
             X,

@@ -1,0 +1,168 @@
+"""The values of one column: as numbers, as labels or as text. Errors speak of the column, the row and its value."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from minmin.errors import InputError
+
+Vector = np.ndarray[Any, Any]
+
+NUMBERS, TEXT, DATES, NOTHING, OTHER = "numbers", "text", "dates", "nothing", "other"
+"""What a column holds; NOTHING if no row has a value."""
+
+_LARGEST = 1e150
+"""The square of a number far above this overflows."""
+
+_LIKE_NUMBER = re.compile(r"[-+$€£]?\s?\d[\d.,' ]*\s?[%$€£]?")
+_LIKE_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
+_MOSTLY = 0.5
+"""A text column in which more than this share of the rows looks like numbers, or like dates, is taken for a mistake."""
+
+
+class Cells:
+    """A column of a table.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+    name : str
+        The name of the column.
+    file : path
+        The file that it is in, for messages.
+    """
+
+    def __init__(self, column: Any, name: str, file: Any):
+        self.column, self.name = column, name
+        self.where = f"column {name!r} of {file}"
+
+    @property
+    def holds(self) -> str:
+        import pyarrow as pa
+
+        kind, types = self.column.type, pa.types
+        if types.is_null(kind):
+            return NOTHING
+        if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+            return NUMBERS
+        if types.is_dictionary(kind) or is_string(kind):
+            return TEXT
+        return DATES if types.is_temporal(kind) else OTHER
+
+    def numbers(self, remedy: str = "leave the column out") -> Vector:
+        """The column as numbers. ``remedy`` is what else a user can do if some value is not a number."""
+        import pyarrow as pa
+
+        self.require_values(f"fill in a number, remove the row, or {remedy}")
+        if self.holds == TEXT:
+            return self._parse(remedy)
+        if self.holds != NUMBERS:
+            what = f"dates or times, such as {self.first!r}," if self.holds == DATES else "values"
+            raise InputError(f"{self.where} holds {what} that are not numbers; convert them, or {remedy}")
+        column = self.column.cast(pa.int8()) if pa.types.is_boolean(self.column.type) else self.column
+        numbers: Vector = column.cast(pa.float64(), safe=False).to_numpy()
+        return self._require_moderate(numbers)
+
+    def _parse(self, remedy: str) -> Vector:
+        texts = self.column.to_pylist()
+        numbers = np.empty(len(texts))
+        for row, text in enumerate(texts):
+            try:
+                numbers[row] = float(text)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"{self.where} has {text!r} in {self.row(row)}, which is not a number; correct it, or {remedy}"
+                ) from None
+        return self._require_moderate(numbers)
+
+    def _require_moderate(self, numbers: Vector) -> Vector:
+        wrong = np.flatnonzero(~(np.abs(numbers) <= _LARGEST))
+        if wrong.size:
+            value, row = numbers[wrong[0]], self.row(int(wrong[0]))
+            raise InputError(f"{self.where} is {value:.15g} in {row}; give finite numbers up to {_LARGEST:g}")
+        return numbers
+
+    def labels(self) -> Vector:
+        """The column as classes: numbers, true and false, or text."""
+        import pyarrow as pa
+
+        self.require_values("fill in the class, or remove the row")
+        if self.holds == TEXT:
+            return np.array(self.column.to_pylist(), dtype=np.str_)
+        numbers = self.numbers("give another --target")
+        return numbers.astype(bool) if pa.types.is_boolean(self.column.type) else numbers
+
+    def require_values(self, remedy: str) -> None:
+        import pyarrow.compute
+
+        empty = self.column.is_null(nan_is_null=True)
+        count = pyarrow.compute.sum(empty).as_py()
+        if count:
+            first = pyarrow.compute.index(empty, True).as_py()
+            others = f" ({count} such rows in all)" if count > 1 else ""
+            raise InputError(f"{self.where} has no value in {self.row(first)}{others}; {remedy}")
+
+    def require_categories(self) -> None:
+        """Raise if this text column seems to hold numbers or dates."""
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(self.column.type):
+            return  # whoever wrote the file said that these are categories
+        counts = self.column.drop_null().value_counts()
+        texts, numbers = counts.field("values").to_pylist(), counts.field("counts").to_numpy()
+        if _share(numbers, [bool(_LIKE_DATE.fullmatch(text)) for text in texts]) > _MOSTLY:
+            raise InputError(self.describe_dates())
+        plain = [_is_number(text) for text in texts]
+        like = [is_plain or bool(_LIKE_NUMBER.fullmatch(text)) for is_plain, text in zip(plain, texts, strict=True)]
+        if not all(plain) and _share(numbers, like) > _MOSTLY:
+            odd = next(text for text, is_plain in zip(texts, plain, strict=True) if not is_plain)
+            row = self.row(self.column.to_pylist().index(odd))
+            raise InputError(
+                f"{self.where} has numbers, but {odd!r} in {row} is none; write plain numbers such as 1234.5, take the "
+                f"column as categories with --text {self.name!r}, or leave it out with --ignore {self.name!r}"
+            )
+
+    def describe_dates(self) -> str:
+        """An error message about a feature that holds dates."""
+        return (
+            f"{self.where} holds dates or times, such as {self.first!r}; turn them into numbers (such as days since a "
+            f"first date), take them as categories with --text {self.name!r}, or leave the column out with --ignore "
+            f"{self.name!r}"
+        )
+
+    @property
+    def first(self) -> str:
+        """The first value, as text."""
+        return str(next((value for value in self.column.to_pylist() if value is not None), ""))
+
+    def is_mostly_numbers(self) -> bool:
+        """Whether more than half of the rows of a text column hold a number."""
+        texts = self.column.drop_null().to_pylist()
+        return sum(map(_is_number, texts)) > _MOSTLY * len(texts)
+
+    @staticmethod
+    def row(number: int) -> str:
+        """A row in a message; ``number`` counts from 0."""
+        return f"row {number + 1} below the header"
+
+
+def is_string(kind: Any) -> bool:
+    """Whether columns of this type of pyarrow hold text that is not encoded."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _share(counts: Vector, chosen: list[bool]) -> float:
+    return float(counts[np.array(chosen, dtype=bool)].sum() / max(1, counts.sum()))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

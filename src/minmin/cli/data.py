@@ -1,0 +1,126 @@
+"""What ``minmin fit`` reads: features, target, weights and offset of every row, and the blocks of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from minmin.cli.blocks import BlockSpec, choose_blocks
+from minmin.cli.cells import DATES, TEXT, Vector, is_string
+from minmin.cli.columns import find_columns
+from minmin.cli.model import choose_storage
+from minmin.cli.roles import check_roles, read_offset, read_weights
+from minmin.cli.table import Frame, Table
+from minmin.cli.target import LOGISTIC, read_target
+from minmin.errors import InputError
+
+_MOSTLY_DIFFERENT, _FEW_ROWS = 0.95, 20
+"""A text column names the rows if more than this share of its texts are different, unless there are few rows."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Checked rows.
+
+    Attributes
+    ----------
+    X : array, CSR array or pyarrow.Table
+        A table if some columns are text.
+    target, weights, offset : arrays, or None
+    names : list of str
+        The columns of X.
+    blocks : dict
+        The columns of each block, by their numbers in X.
+    """
+
+    X: Any
+    target: Vector
+    weights: Vector | None
+    offset: Vector | None
+    names: list[str]
+    blocks: dict[Any, Vector]
+
+    @property
+    def rows(self) -> int:
+        return len(self.target)
+
+    def select(self, chosen: Vector) -> Data:
+        """Some of the rows; ``chosen`` are their numbers."""
+        weights, offset = (None if column is None else column[chosen] for column in (self.weights, self.offset))
+        X = self.X.take(chosen) if hasattr(self.X, "column_names") else self.X[chosen]
+        return replace(self, X=X, target=self.target[chosen], weights=weights, offset=offset)
+
+
+def read_data(
+    table: Table,
+    *,
+    target: str | None,
+    loss: str,
+    roles: Mapping[str, str],
+    text: str | None,
+    specs: Mapping[str, BlockSpec],
+    ignore: str | None,
+) -> Data:
+    """Take the parts of a table; errors name the columns and rows of the file."""
+    check_roles(table, roles, target, loss)
+    values = read_target(table, target, loss)
+    weights, offset = read_weights(table, roles), read_offset(table, roles)
+    if offset is not None and loss == LOGISTIC and (count := len(np.unique(values))) > 2:
+        raise InputError(f"--offset needs a target with two classes, and {target!r} has {count}; leave --offset out")
+    if "id" in roles:
+        assert isinstance(table, Frame)
+        table.take(roles["id"], "--id")
+    declared = _declare_text(table, text)
+    blocks = choose_blocks(table, specs, ignore)
+    used = sorted(np.concatenate(list(blocks.values())).tolist())
+    X = _read_features(table, used, declared)
+    places = {name: np.searchsorted(used, columns) for name, columns in blocks.items()}
+    return Data(X, values, weights, offset, [table.names[column] for column in used], places)
+
+
+def _declare_text(table: Table, text: str | None) -> list[str]:
+    """The columns that the user declares to be text."""
+    if text is None:
+        return []
+    if not isinstance(table, Frame):
+        raise InputError(f"--text {text}: {table.file} is read as LIBSVM, which has no text")
+    names = [table.names[column] for column in sorted(find_columns(table, text, "--text"))]
+    table.take_as_text(names)
+    return names
+
+
+def _read_features(table: Table, used: list[int], declared: list[str]) -> Any:
+    if not isinstance(table, Frame):
+        return choose_storage(table.matrix(used))
+    for column in used:
+        cells = table.cells(table.names[column])
+        if cells.holds == DATES:
+            raise InputError(cells.describe_dates())
+        if cells.holds == TEXT and cells.name not in declared:
+            cells.require_categories()
+    if any(table.holds(column) == TEXT for column in used):
+        return table.frame(used, _how_to_leave_out)
+    return choose_storage(table.matrix(used, _how_to_leave_out))
+
+
+def find_row_names(data: Data) -> list[str]:
+    """Notes on text columns that seem to name the rows: most of their texts occur once."""
+    import pyarrow.compute
+
+    if not hasattr(data.X, "column_names") or data.rows < _FEW_ROWS:
+        return []
+    texts = {name: data.X[name] for name in data.X.column_names if is_string(data.X[name].type)}
+    counts = {name: pyarrow.compute.count_distinct(column).as_py() for name, column in texts.items()}
+    return [
+        f"column {name!r} has {count} different texts in {data.rows} rows; if it names the rows, give --id {name!r} "
+        f"or --ignore {name!r}"
+        for name, count in counts.items()
+        if count > _MOSTLY_DIFFERENT * data.rows
+    ]
+
+
+def _how_to_leave_out(name: str) -> str:
+    return f"leave the column out with --ignore {name!r}"

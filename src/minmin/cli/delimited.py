@@ -1,0 +1,192 @@
+"""Reads CSV files as they come: finds what separates the columns, and whether decimals have a point or a comma."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from minmin.errors import InputError
+
+DELIMITERS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
+"""What may separate columns, and its name in messages."""
+
+_SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
+"""How much of a file is read to find the delimiter."""
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_WHOLE = re.compile(r"[-+]?\d+")
+_DECLARED = re.compile(r"sep=(.)\r?\n")
+"""A first line that says what separates the columns, as spreadsheet programs write it."""
+_WRONG_WIDTH = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
+
+delimiter_option = click.option(
+    "--delimiter",
+    metavar="CHARACTER",
+    callback=lambda context, option, text: _check_delimiter(text),
+    help="What separates the columns of a CSV file; 'tab' for tabs. [default: found by looking at the first rows]",
+)
+
+
+class CsvFormat(NamedTuple):
+    """What separates the columns of a file, and what is before its decimals."""
+
+    delimiter: str
+    decimal: str = "."
+
+    def __str__(self) -> str:
+        name = DELIMITERS.get(self.delimiter, repr(self.delimiter))
+        return f"columns separated by {name}" + (", decimals by ','" if self.decimal == "," else "")
+
+
+def _check_delimiter(text: str | None) -> str | None:
+    if text is None:
+        return None
+    text = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(text) != 1 or text in '"\r\n':
+        raise click.BadParameter(f"{text!r} is not one character; give one such as ';', or 'tab'")
+    return text
+
+
+class CsvFile:
+    """A CSV file with a header, of which columns can be read as they are or as text."""
+
+    def __init__(self, file: Path, delimiter: str | None):
+        self.file = file
+        sample = _read_sample(file)
+        declared = _DECLARED.match(sample)
+        self._skipped_lines = int(declared is not None)
+        self.format = CsvFormat(delimiter or (declared[1] if declared else _find_delimiter(sample, file)))
+
+    def read(self) -> Any:
+        """The whole table."""
+        table = self._read()
+        if self.format.delimiter != "," and any(_has_decimal_commas(column) for column in table.columns):
+            self.format = self.format._replace(decimal=",")
+            table = self._read()
+        self._check_header(table.column_names)
+        self._check_encoding(table)
+        return table
+
+    def read_text(self, names: Sequence[str]) -> Any:
+        """Some columns as text, as it is written in the file."""
+        return self._read(names)
+
+    def _read(self, as_text: Sequence[str] = (), use_threads: bool = True) -> Any:
+        import pyarrow as pa
+        import pyarrow.csv
+
+        try:
+            with pa.input_stream(str(self.file), compression="detect") as stream:
+                table = pyarrow.csv.read_csv(
+                    stream,
+                    pyarrow.csv.ReadOptions(use_threads=use_threads, skip_rows=self._skipped_lines),
+                    pyarrow.csv.ParseOptions(delimiter=self.format.delimiter, newlines_in_values=True),
+                    pyarrow.csv.ConvertOptions(
+                        decimal_point=self.format.decimal,
+                        strings_can_be_null=True,
+                        include_columns=list(as_text),
+                        column_types=dict.fromkeys(as_text, pa.string()),
+                    ),
+                )
+            table.column_names  # noqa: B018 - raises here, not later, if the header is not UTF-8
+            return table
+        except UnicodeDecodeError as error:
+            raise InputError(self._not_utf8()) from error
+        except pa.ArrowInvalid as error:
+            if use_threads:
+                return self._read(as_text, use_threads=False)  # only then does the error say which line is wrong
+            raise InputError(f"cannot read {self.file}: {self._explain(str(error).splitlines()[0])}") from error
+        except OSError as error:
+            raise InputError(f"cannot read {self.file}: {error.strerror or error}") from error
+
+    def _explain(self, message: str) -> str:
+        match = _WRONG_WIDTH.search(message)
+        if match is None:
+            return "it is empty" if message == "Empty CSV file" else message
+        line, expected, found = match.groups()
+        mark = self.format.delimiter
+        return (
+            f"line {line or '?'} has {found} columns, but the header has {expected}; put values that contain {mark!r} "
+            'in double quotes ("…"), remove lines above the header, or give another --delimiter'
+        )
+
+    def _check_header(self, names: Sequence[str]) -> None:
+        if len(names) == 1 and (mark := next((mark for mark in [*DELIMITERS, " "] if mark in names[0]), None)):
+            raise InputError(
+                f"{self.file} has one column, called {names[0]!r}; if {mark!r} separates its columns, "
+                f"give --delimiter {'tab' if mark == chr(9) else repr(mark)}"
+            )
+        if all(map(_is_number, names)) and not all(map(str.isdigit, names)):
+            raise InputError(
+                f"{self.file} has numbers in its first line ({', '.join(names[:3])}, …); it must have the names of the "
+                "columns: add a first line with names"
+            )
+
+    def _check_encoding(self, table: Any) -> None:
+        import pyarrow as pa
+
+        for name, kind in zip(table.column_names, table.schema.types, strict=True):
+            if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+                raise InputError(f"{self._not_utf8()} (column {name!r})")
+
+    def _not_utf8(self) -> str:
+        return (
+            f"cannot read {self.file}: its text is not UTF-8; save it as 'CSV UTF-8', or convert it, for example with "
+            "iconv -f windows-1252 -t utf-8"
+        )
+
+
+def _read_sample(file: Path) -> str:
+    """The first lines of a file."""
+    import pyarrow as pa
+
+    try:
+        with pa.input_stream(str(file), compression="detect") as stream:
+            sample: bytes = stream.read(_SAMPLE_BYTES)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+    text = sample.decode("utf-8-sig", errors="replace")
+    return text.rpartition("\n")[0] if len(sample) == _SAMPLE_BYTES else text  # the last line is cut
+
+
+def _find_delimiter(sample: str, file: Path) -> str:
+    """The delimiter with which the most rows of a sample have as many columns as the header, two at least."""
+
+    def rate(delimiter: str) -> tuple[float, int]:
+        try:
+            rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+            widths = [len(row) for row, _ in zip(rows, range(_SAMPLE_ROWS), strict=False) if row]
+        except csv.Error:
+            return 0.0, 0
+        if not widths or widths[0] < 2:
+            return 0.0, 0
+        return sum(width == widths[0] for width in widths[1:]) / max(1, len(widths) - 1), widths[0]
+
+    expected = "\t" if ".tsv" in (suffix.lower() for suffix in file.suffixes) else ","
+    return max([expected, *DELIMITERS], key=rate)  # the first of equals, so the expected one
+
+
+def _has_decimal_commas(column: Any) -> bool:
+    """Whether the first values of a column are numbers with a comma before the decimals."""
+    import pyarrow as pa
+
+    if not pa.types.is_string(column.type):
+        return False
+    values = [value for value in column.slice(0, 1000).unique().to_pylist() if value is not None]
+    with_comma = [bool(_DECIMAL_COMMA.fullmatch(value)) for value in values]
+    return any(with_comma) and all(
+        found or _WHOLE.fullmatch(value) for found, value in zip(with_comma, values, strict=True)
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
