@@ -8,7 +8,7 @@ from typing import Any
 from minmin.core.constants import Constants
 from minmin.core.orientation import Outer
 from minmin.core.precision import full_float32
-from minmin.core.problem import Problem
+from minmin.core.problem import Problem, require_two_blocks
 from minmin.core.start import explain_moved_start, is_flat, make_start
 from minmin.core.vectors import first_array
 from minmin.errors import InputError, show
@@ -196,6 +196,10 @@ def minimize(
     clock = Clock()
     if isinstance(x0, str):
         raise InputError(f"x0 is the text {x0!r}; give a method by keyword: method={x0!r}")
+    if not isinstance(problem, Problem) and {"grads", "sizes"} & options.keys():
+        raise InputError(
+            "give a function of several blocks as a problem: minmin.problems.Function(f, grads=[...], sizes=[...])"
+        )
     problem = _make_problem(problem, x0, y0, {"grad_x": grad_x, "grad_y": grad_y, "constants": constants})
     if bounds_x is not None or bounds_y is not None:
         problem = _add_bounds(problem, bounds_x, bounds_y)
@@ -240,6 +244,7 @@ def minimize(
 
 def _add_bounds(problem: Problem, bounds_x: Any, bounds_y: Any) -> Problem:
     """The problem with a box in one block or both."""
+    require_two_blocks(problem, "a run with bounds")
     if problem.has_terms:
         raise InputError("this problem has terms already; give its bounds as terms: Composite(..., term_x=Box(...))")
     return Composite(problem, make_box(bounds_x, "bounds_x"), make_box(bounds_y, "bounds_y"))

@@ -59,6 +59,35 @@ def test_constants_are_exact_where_blocks_do_not_interact():
     assert np.allclose(layout.mu, case.mu, rtol=1e-3)
 
 
+def test_a_quadratic_that_is_zero_has_constants_as_well():
+    problem = Quadratic(np.zeros((3, 3)), np.zeros(3), sizes=[1, 1, 1])
+    assert minmin.minimize(problem).success
+    assert min(problem.blocks.L) > 0.0
+
+
+def _round_one_gradient(case, number):
+    """The same function of blocks, with one gradient in single precision."""
+    rows = np.split(np.arange(len(case.b)), np.cumsum(case.sizes)[:-1])
+
+    def grad(i):
+        dtype = np.float32 if i == number else np.float64
+        H, b = case.H[rows[i]].astype(dtype), case.b[rows[i]].astype(dtype)
+        return lambda *blocks: H @ np.concatenate(blocks).astype(dtype) + b
+
+    grads = [grad(i) for i in range(len(case.sizes))]
+    return Function(None, grads=grads, sizes=case.sizes, L=case.L, mu=case.mu, costs=[3.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize("method", ["reduced-lbfgs", "bam", "nag"])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_bounds_allow_for_a_gradient_in_single_precision_whatever_its_block(method, number):
+    case = make_case([1e2, 1e2, 1e2], seed=5, coupling=0.5)
+    r = minmin.minimize(_round_one_gradient(case, number), method=method, tol=1e-13, max_iterations=200)
+    away = np.concatenate(r.blocks) - case.minimiser
+    assert 0.5 * away @ case.H @ away <= r.gap_bound
+    assert r.status != "converged"
+
+
 def test_a_start_is_a_list_of_blocks_and_is_not_changed():
     case = make_case([1e2, 1e2, 1e2])
     start = [np.full(size, 1.0 + i) for i, size in enumerate(case.sizes)]
@@ -117,6 +146,14 @@ def test_check_and_budgets_work_on_several_blocks():
     r = minmin.minimize(case.function(), method="bam", tol=1e-12, max_grad_y=50)
     assert r.status == "budget"
     assert r.calls["grad_2"] == r.calls["grad_y"] == 50
+
+
+@pytest.mark.parametrize("method", ["reduced-lbfgs", "bam", "reduced-newton"])
+def test_gtol_is_in_the_units_of_every_block(method):
+    case = make_case([10.0, 10.0, 10.0], mu=[1.0, 1.0, 1e4])
+    r = minmin.minimize(case.quadratic(costs=[3.0, 2.0, 1.0]), method=method, tol=0.0, gtol=1e-4)
+    assert r.success
+    assert np.abs(case.H @ np.concatenate(r.blocks) + case.b).max() <= 1e-4
 
 
 def test_a_gradient_that_is_not_finite_is_named_by_its_block():
@@ -182,6 +219,8 @@ def test_what_takes_two_blocks_alone_says_so():
         minmin.minimize(problem, method="bam", outer="y")
     with pytest.raises(minmin.UnsupportedError, match="inner='newton' takes two blocks"):
         minmin.minimize(problem, method="bam", inner="newton")
+    with pytest.raises(minmin.InputError, match="a run with bounds takes no problem with sizes"):
+        minmin.minimize(problem, bounds_x=(0.0, 1.0))
     with pytest.raises(minmin.InputError, match="Composite takes no problem with sizes"):
         Composite(problem, term_x=NonNegative())
     with pytest.raises(minmin.InputError, match="Split takes no problem with sizes"):
@@ -193,6 +232,29 @@ def test_what_takes_two_blocks_alone_says_so():
     without = make_case([10.0, 10.0, 10.0], sizes=(2, 2, 2)).function(with_constants=False)
     with pytest.raises(minmin.UnsupportedError, match=r"give L=\[...\] and mu=\[...\]"):
         minmin.minimize(without, method="bam")
+
+
+@pytest.mark.parametrize("method", ["reduced-lbfgs", "bam", "nag"])
+def test_callables_may_change_their_arguments_and_reuse_their_arrays(method):
+    out = np.zeros(2)
+
+    def grad(i):
+        def function(*blocks):
+            np.add((i + 2) * blocks[i], 1.0, out=out)
+            for block in blocks:
+                block += 1e3
+            return out
+
+        return function
+
+    problem = Function(None, grads=[grad(i) for i in range(4)], sizes=[2] * 4, L=[2, 3, 4, 5], mu=[2, 3, 4, 5])
+    r = minmin.minimize(problem, method=method, tol=1e-12)
+    assert np.allclose(r.blocks, [[-1 / (i + 2)] * 2 for i in range(4)], atol=1e-5)
+
+
+def test_functions_of_several_blocks_are_given_as_a_problem():
+    with pytest.raises(minmin.InputError, match=r"minmin.problems.Function\(f, grads="):
+        minmin.minimize(lambda a, b, c: 0.0, [np.zeros(1)] * 3, grads=[len] * 3, sizes=[1, 1, 1])
 
 
 def test_an_error_in_a_gradient_names_it():

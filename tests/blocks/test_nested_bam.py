@@ -67,8 +67,14 @@ def test_the_cost_decides_where_condition_numbers_do_not():
     assert calls[1.0, 10.0, 100.0] == sorted(calls[1.0, 10.0, 100.0], reverse=True)
 
 
+def test_the_cost_decides_among_eight_blocks_as_well():
+    costs = [2.0**i for i in range(8)]
+    problem = make_case([1e3] * 8, sizes=[1] * 8).quadratic(costs=costs)
+    assert problem.blocks.order == tuple(reversed(range(8)))
+
+
 def test_a_wrong_constant_of_an_inner_block_is_found_and_named():
     case = make_case([1e2, 1e2, 1e3], seed=4)
     wrong = case._replace(L=case.L * np.array([1.0, 1.0, 0.2]))
-    with pytest.raises(minmin.ConstantsError, match=r"L of block 2 = .* does not hold"):
+    with pytest.raises(minmin.ConstantsError, match=r"L of block 2 \(scaled\) = .* does not hold"):
         minmin.minimize(wrong.quadratic(), method="bam", tol=1e-8)

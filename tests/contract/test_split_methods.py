@@ -130,7 +130,7 @@ def test_a_wrong_constant_of_f_or_g_is_named(variant, part, name, value):
     wrong = Quadratic(right.H, right.b, right.d_x, Constants(**{**true, name: value}))
     split = Split(wrong, right) if part == "f" else Split(right, wrong)
     kind, block = name.split("_")
-    with pytest.raises(minmin.ConstantsError, match=f"^{kind} of {block} of {part} = {value:g} does not hold"):
+    with pytest.raises(minmin.ConstantsError, match=f"^{kind}_{block} of {part} = {value:g} does not hold"):
         minimize(split, variant, tol=1e-6)
 
 

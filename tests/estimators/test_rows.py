@@ -1,12 +1,14 @@
 """What may be given for every sample: offsets, class weights with sample weights, several targets; and n_jobs."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.optimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import GammaRegressor, LogisticRegression, Ridge, TweedieRegressor
+from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from tests.estimators.cases import MODELS, case, objective
 
 import minmin
@@ -39,6 +41,9 @@ def test_an_offset_is_added_to_the_margins(family):
     assert f(z) <= found.fun + 1e-9
     predict = model.decision_function if family == "logistic" else model.predict
     margins = sample.X @ z[:-1] + z[-1] + offset
+    score = {"logistic": accuracy_score, "squared": r2_score, "poisson": partial(d2_tweedie_score, power=1)}[family]
+    expected = score(sample.y, model.predict(sample.X, offset=offset))
+    assert model.score(sample.X, sample.y, offset=offset) == expected != model.score(sample.X, sample.y)
     assert predict(sample.X, offset=offset) == pytest.approx(np.exp(margins) if family == "poisson" else margins)
 
 

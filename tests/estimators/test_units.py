@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.estimators.cases import MODELS, case
 
-from minmin.estimators import BlockLogisticRegression, BlockPoissonRegressor, BlockRidge
+from minmin.estimators import BlockHuberRegressor, BlockLogisticRegression, BlockPoissonRegressor, BlockRidge
 
 POWERS = [-9, -4, 4, 9]
 
@@ -44,6 +44,20 @@ def test_a_target_in_other_units_gives_the_same_model(family, seed):
         # exp(m) - y·m is multiplied by c, and so must be the penalties
         scaled = fit(family, sample.X, c * sample.y, alphas * (c if family == "poisson" else 1.0))
         require_equal(scaled.coef_ / (c if family == "squared" else 1.0), usual.coef_)
+
+
+@pytest.mark.parametrize("kind", [BlockRidge, BlockHuberRegressor])
+def test_a_target_and_an_offset_in_other_units_gain_as_much_over_the_null_model(kind):
+    rng = np.random.default_rng(0)
+    X, noise = rng.standard_normal((60, 3)), rng.standard_normal((2, 60))
+    offset = 100.0 + 3.0 * noise[0]
+    y = offset + X[:, 0] + noise[1]
+    relative = []
+    for c in (1.0, 1e6):
+        given = {"delta": c} if kind is BlockHuberRegressor else {}
+        model = kind(alpha=1e-3, tol=1e-4, **given).fit(X, c * y, offset=c * offset)
+        relative.append(float(model.result_.message.split(" of ")[1].split(",")[0]) / c**2)
+    assert relative[0] == pytest.approx(relative[1], rel=0.02)
 
 
 def test_rare_events_are_fitted_as_exactly_as_frequent_ones():

@@ -168,8 +168,11 @@ def test_what_it_cannot_minimise_is_refused():
         minmin.minimize(split, method="sliding", inner="newton")
     f, g = split.f, as_function(split.g)
     bare = Function(None, g.grad_x, g.grad_y, d_x=10, d_y=10)
-    with pytest.raises(minmin.UnsupportedError, match="needs the constants of f and of g; there are none of g: give"):
-        minmin.minimize(Split(f, bare), method="sliding")
+    for method in ("sliding", "nag"):
+        with pytest.raises(
+            minmin.UnsupportedError, match="needs the constants of f and of g; there are none of g: give"
+        ):
+            minmin.minimize(Split(f, bare), method=method)
     for constants, message in (
         (minmin.Constants(1e4, 1e4, 0.0, 0.0), "needs mu_x > 0"),
         (minmin.Constants(np.inf, 1e4, 0.5, 0.5), "needs a finite L_x"),

@@ -102,6 +102,12 @@ def test_nothing_overflows_or_cancels_far_away(name):
         assert (value[1:3] >= tangents - 1e-12 * np.abs(value[:2])).all()  # as ℓ is convex
 
 
+def test_tweedie_targets_of_zero_have_no_loss_far_below():
+    loss, margins, target = Tweedie(power=1.9), np.array([-2000.0]), np.zeros(1)
+    shared = loss.prepare(margins, target)
+    assert abs(loss.value(margins, target, shared)) + abs(loss.slope(margins, target, shared)) <= 1e-80
+
+
 @pytest.mark.parametrize("name", ["probit", "cloglog", "squared-hinge"])
 def test_separable_labels_have_a_minimum_only_with_the_squared_hinge(name):
     rng = np.random.default_rng(0)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from itertools import permutations
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from minmin.core.arrays import Array, namespace_of
 from minmin.core.constants import Constants, Source
 from minmin.core.counting import Tally
-from minmin.core.vectors import copy_vector
-from minmin.errors import InputError, as_count, as_number
+from minmin.core.vectors import copy_vector, largest_entry
 
-_COST_OF_NESTING = 1.5
-"""How many times as often a gradient is called if its block is one deeper. With κ = 100 in all of three blocks BAM
-calls them 113, 132 and 248 times."""
 _CHEAPER_INSIDE, _CHEAPER_INSIDE_IF_UNLIKE, _UNLIKE = 2.0, 0.5, 100.0
 """The reduced methods minimise over the blocks inside at every point of a block if its gradient costs this many times
 as much as theirs; the second number if condition numbers differ by the factor ``_UNLIKE``. Otherwise they minimise over
 all together. On 20 quadratics and logistic models with three blocks, one inside the other takes fewer calls of the
 second block than together, 0.5 to 0.95 of them if the condition numbers are alike and 0.2 to 0.7 if not; of the third
 it takes 1.4 to 2.1 times as many if they are alike, and 0.4 to 1.6 if not."""
-_MOST_PERMUTED = 7
-"""Up to this many blocks all orders are compared: 5040 for seven blocks, in 20 ms."""
 
 
 class BlockLayout(NamedTuple):
@@ -79,8 +71,9 @@ class BlockLayout(NamedTuple):
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the user calls x and y."""
-        return f"block {self.outer}", _name_blocks(self.rest)
+        """What the user calls x and y. "(scaled)" says that y's blocks do not have the units of the user."""
+        is_scaled = any(self.scales[i] != 1.0 for i in self.rest)
+        return f"block {self.outer}", _name_blocks(self.rest) + (" (scaled)" if is_scaled else "")
 
     @property
     def constants(self) -> Constants | None:
@@ -103,14 +96,18 @@ class BlockLayout(NamedTuple):
         return ratio >= (_CHEAPER_INSIDE if alike else _CHEAPER_INSIDE_IF_UNLIKE)
 
     def split(self, x: Array, y: Array) -> list[Array]:
-        """The blocks in the user's order, at a point (x, y)."""
-        blocks = {i: copy_vector(block) for i, block in zip(self.order, self.fixed, strict=False)}
-        blocks[self.outer] = _divide(x, self.scales[self.outer])
+        """The blocks in the user's order, at a point (x, y); copies, since a callable may change them."""
+        blocks = dict(zip(self.order, self.fixed, strict=False))
+        blocks |= {i: _divide(piece, self.scales[i]) for i, piece in self._cut(x, y)}
+        return [copy_vector(blocks[i]) for i in range(len(self.sizes))]
+
+    def _cut(self, x: Array, y: Array) -> Iterator[tuple[int, Array]]:
+        """The pieces of x and y that belong to blocks, each with the number of its block."""
+        yield self.outer, x
         start = 0
         for i in self.rest:
-            blocks[i] = _divide(y[start : start + self.sizes[i]], self.scales[i])
+            yield i, y[start : start + self.sizes[i]]
             start += self.sizes[i]
-        return [blocks[i] for i in range(len(self.sizes))]
 
     def join(self, blocks: Sequence[Array]) -> tuple[Array, Array]:
         """x and y for blocks in the user's order."""
@@ -120,6 +117,10 @@ class BlockLayout(NamedTuple):
     def join_gradients(self, gradients: Sequence[Array], numbers: Sequence[int]) -> Array:
         """∇ₓ or ∇ᵧ from the gradients of the blocks with these numbers."""
         return join([_divide(g, self.scales[i]) for i, g in zip(numbers, gradients, strict=True)])
+
+    def find_largest_entry(self, grad_x: Array, grad_y: Array) -> float:
+        """The largest absolute entry of both gradients, in the user's units."""
+        return largest_entry(*(_multiply(piece, self.scales[i]) for i, piece in self._cut(grad_x, grad_y)))
 
     def fix(self, x: Array) -> BlockLayout:
         """The layout of the blocks in y, with x fixed."""
@@ -163,88 +164,3 @@ def _divide(block: Array, scale: float) -> Array:
 def join(arrays: Sequence[Array]) -> Array:
     """Arrays of one library, one after the other."""
     return arrays[0] if len(arrays) == 1 else namespace_of(arrays[0]).concat(list(arrays))
-
-
-def make_layout(sizes: Any, L: Any, mu: Any, costs: Any, source: Source = "given") -> BlockLayout:
-    """The layout for what a user says about their blocks; everything but the sizes may be None."""
-    lengths = _read_sizes(sizes)
-    if (L is None) != (mu is None):
-        raise InputError(f"give {'L' if L is None else 'mu'}, too: both constants of every block, or neither")
-    smoothness, convexity = _read_numbers(L, "L", lengths), _read_numbers(mu, "mu", lengths)
-    prices = _read_numbers(costs, "costs", lengths)
-    if prices is not None and not all(0.0 < cost < math.inf for cost in prices):
-        raise InputError(f"costs = {list(prices)}: every cost must be positive and finite")
-    if smoothness is not None and convexity is not None:
-        for i, pair in enumerate(zip(smoothness, convexity, strict=True)):
-            _check_pair(i, *pair)
-    order = _choose_order(smoothness, convexity, prices, len(lengths))
-    scales = _choose_scales(order, convexity)
-    return BlockLayout(lengths, order, scales, prices or (1.0,) * len(lengths), smoothness, convexity, source)
-
-
-def _read_sizes(sizes: Any) -> tuple[int, ...]:
-    try:
-        lengths = tuple(as_count(size, f"sizes[{i}]") for i, size in enumerate(sizes))
-    except TypeError:
-        raise InputError(f"sizes must be a list with the length of every block, got {sizes!r}") from None
-    if len(lengths) < 2:
-        raise InputError(
-            f"sizes = {list(lengths)}: give at least two blocks; a method gains nothing from one block alone"
-        )
-    if 0 in lengths:
-        raise InputError(f"sizes = {list(lengths)}: every block needs at least one variable")
-    return lengths
-
-
-def _read_numbers(values: Any, name: str, sizes: tuple[int, ...]) -> tuple[float, ...] | None:
-    if values is None:
-        return None
-    try:
-        numbers = tuple(as_number(value, f"{name}[{i}]") for i, value in enumerate(values))
-    except TypeError:
-        raise InputError(f"{name} must be a list with a number for every block, got {values!r}") from None
-    if len(numbers) != len(sizes):
-        raise InputError(f"{name} has {len(numbers)} numbers, and sizes {len(sizes)}; give one for every block")
-    return numbers
-
-
-def _check_pair(number: int, L: float, mu: float) -> None:
-    if not 0.0 <= mu <= L or L == 0.0 or math.isinf(mu):
-        raise InputError(f"L[{number}] = {L:g} and mu[{number}] = {mu:g}: give 0 <= mu <= L, mu < inf and L > 0")
-
-
-def _choose_order(
-    L: tuple[float, ...] | None, mu: tuple[float, ...] | None, costs: tuple[float, ...] | None, count: int
-) -> tuple[int, ...]:
-    """The blocks from the outermost to the innermost.
-
-    In nested BAM the calls of a block grow like the largest √κ from the outermost block to its own, and a little with
-    the depth. So the order with the lowest expected cost is taken. Without constants the costs decide alone. Two blocks
-    without costs keep their order, as x and y do.
-    """
-    numbers = range(count)
-    if L is None or mu is None or min(mu) == 0.0 or math.isinf(max(L)):
-        return tuple(numbers) if costs is None else tuple(sorted(numbers, key=lambda i: -costs[i]))
-    if costs is None and count == 2:
-        return 0, 1
-    roots = [math.sqrt(a / b) for a, b in zip(L, mu, strict=True)]
-    prices = (1.0,) * count if costs is None else costs
-
-    def expect_cost(order: tuple[int, ...]) -> float:
-        total, calls = 0.0, 0.0
-        for depth, i in enumerate(order):
-            calls = max(calls, roots[i])
-            total += prices[i] * calls * _COST_OF_NESTING**depth
-        return total
-
-    if count > _MOST_PERMUTED:
-        return tuple(sorted(numbers, key=lambda i: roots[i]))
-    return min(permutations(numbers), key=expect_cost)
-
-
-def _choose_scales(order: tuple[int, ...], mu: tuple[float, ...] | None) -> tuple[float, ...]:
-    """The factors that give all blocks but the outermost the same mu; 1 where a mu is zero or unknown."""
-    if mu is None or min(mu) == 0.0:
-        return (1.0,) * len(order)
-    reference = mu[order[1]]
-    return tuple(1.0 if i == order[0] else math.sqrt(mu[i] / reference) for i in range(len(order)))

@@ -83,9 +83,9 @@ class Constants:
         return self.L_y / self.mu_y if self.mu_y > 0 else math.inf
 
     def name(self, kind: str, in_y: bool) -> str:
-        """A constant in the user's words: "L_x", or "L of block 0" for a function of several blocks."""
+        """A constant in the user's words: "L_x", "L_x of g" in a Split, or "L of block 0"."""
         block = self.blocks[in_y]
-        return f"{kind}_{block}" if len(block) == 1 else f"{kind} of {block}"
+        return f"{kind}_{block}" if block[0] in "xy" else f"{kind} of {block}"
 
     def swapped(self) -> Constants:
         """The constants with the roles of x and y exchanged."""

@@ -77,9 +77,14 @@ class Evaluation(ABC):
             self._grad_y = self._compute_grad_y()
         return self._grad_y
 
-    def take_grad_y(self, gradient: Vector) -> None:
-        """Keep a ∇ᵧf that was computed, and counted, by other means."""
+    def take_grad_y(self, gradient: Vector, eps: float) -> None:
+        """Keep a ∇ᵧf that was computed, and counted, by other means; ``eps`` is the precision that it has."""
         self._grad_y = gradient
+        self.note_precision(eps)
+
+    def note_precision(self, eps: float) -> None:
+        """Let :attr:`rounding` know that a gradient has only this precision, whatever the dtype of x and y."""
+        return
 
     @property
     def grad_x_norm(self) -> float:
@@ -99,9 +104,13 @@ class Evaluation(ABC):
     def gradient_size(self) -> float:
         """The largest absolute entry of both gradients; with a term, of v - prox(v - gradient), a step of length 1."""
         if self.term_x is None and self.term_y is None:
-            return largest_entry(self.grad_x, self.grad_y)
+            return self.find_largest_entry(self.grad_x, self.grad_y)
         triples = (self.term_x, self.x, self.grad_x), (self.term_y, self.y, self.grad_y)
         return largest_entry(*(g if term is None else v - term.prox(v - g, 1.0) for term, v, g in triples))
+
+    def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
+        """The largest absolute entry of gradients here, in the units of the user's variables."""
+        return largest_entry(grad_x, grad_y)
 
     @property
     def rounding(self) -> RoundingScale:
@@ -152,6 +161,12 @@ class EvaluationOfSum(Evaluation):
 
     def locate(self, gradient: str, index: int) -> str:
         return self.original.locate(gradient, index)
+
+    def note_precision(self, eps: float) -> None:
+        self.original.note_precision(eps)
+
+    def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
+        return self.original.find_largest_entry(grad_x, grad_y)
 
     @property
     def rounding(self) -> RoundingScale:

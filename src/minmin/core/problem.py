@@ -284,14 +284,15 @@ class Problem(ABC):
 def evaluate_outside(slice_: Slice, nested: Evaluation) -> Evaluation:
     """The evaluation of a slice where its :attr:`Slice.nested` was evaluated, with the gradients from there."""
     outside = slice_.at(join([nested.x, nested.y]))
-    outside.take_grad_y(join([nested.grad_x, nested.grad_y]))
+    gradient = join([nested.grad_x, nested.grad_y])
+    outside.take_grad_y(gradient, nested.rounding.eps)
     return outside
 
 
 def require_two_blocks(problem: Problem, what: str) -> None:
     """Raise if a problem was given as a list of blocks."""
     if problem.blocks is not None:
-        raise InputError(f"{what} takes no problem with sizes=[...]; give its two blocks as x and y")
+        raise InputError(f"{what} takes no problem with sizes=[...]; give f as a function of x and y alone")
 
 
 def require_size(value: Any, name: str) -> int:

@@ -43,20 +43,21 @@ class LogLink(RegressorMixin, Inference):
         """The expected target of each sample."""
         return np.exp(self._margins(X, offset))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """D², the share of the deviance that is explained: 1 is perfect, a constant prediction has 0.
 
         Parameters
         ----------
         X : array, scipy.sparse or frame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
+        sample_weight, offset : arrays of shape (n_samples,), optional
 
         Returns
         -------
         float
         """
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._variance_power))
+        means = self.predict(X, offset)
+        return float(d2_tweedie_score(y, means, sample_weight=sample_weight, power=self._variance_power))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -116,6 +117,10 @@ class Logistic(ClassifierMixin, Inference):
         codes = (margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)
         predicted: Vector = self.classes_[codes]
         return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """The share of samples whose class is predicted."""
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def predict_proba(self, X: Any, offset: Any = None) -> Vector:
         """The probability of each class, in the order of ``classes_``."""

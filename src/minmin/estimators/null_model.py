@@ -24,7 +24,7 @@ _ENOUGH = 1e-9
 """The search for the intercept ends where the slopes of all samples cancel up to this fraction: the null model needs
 to be good, not exact."""
 _FARTHEST = 700.0
-"""No intercept is farther from zero: exp overflows above 709."""
+"""The best intercept moves no margin farther than this beyond zero and the targets: exp overflows above 709."""
 
 
 class NullModel(NamedTuple):
@@ -63,6 +63,12 @@ class _Sample(NamedTuple):
     weights: Vector
     offset: Vector
 
+    @property
+    def bracket(self) -> tuple[float, float]:
+        """Two numbers between which the best intercept lies, whatever the units of the target and the offset."""
+        low, high = min(float(self.target.min()), 0.0), max(float(self.target.max()), 0.0)
+        return low - float(self.offset.max()) - _FARTHEST, high - float(self.offset.min()) + _FARTHEST
+
     def differentiate(self, intercept: float) -> tuple[float, float, float]:
         """Slope and curvature of the mean loss in the intercept, and the size of the slopes of all samples."""
         margins = self.offset + intercept
@@ -75,11 +81,11 @@ class _Sample(NamedTuple):
 
 def _find_intercept(sample: _Sample) -> float:
     """The intercept that minimises the mean loss, by Newton's method inside a bracket."""
-    low, high = -_FARTHEST, _FARTHEST
-    intercept = _guess(sample)
+    low, high = sample.bracket
+    intercept = min(max(_guess(sample), low), high)
     for _ in range(_MOST_STEPS):
         slope, curvature, size = sample.differentiate(intercept)
-        if abs(slope) <= _ENOUGH * size or high - low <= _ENOUGH:
+        if abs(slope) <= _ENOUGH * size or high - low <= _ENOUGH * (abs(low) + abs(high)):
             break
         if slope > 0.0 or math.isnan(slope):
             high = intercept
@@ -95,10 +101,9 @@ def _guess(sample: _Sample) -> float:
     if link is None:
         return 0.0
     try:
-        guess = link(float(sample.weights @ sample.target)) - float(sample.weights @ sample.offset)
+        return link(float(sample.weights @ sample.target)) - float(sample.weights @ sample.offset)
     except ValueError:  # by a logarithm, if all targets are at the end of their range
         return 0.0
-    return min(max(guess, -_FARTHEST), _FARTHEST)
 
 
 def _fit_classes(loss: Loss, target: Any, weights: Vector, fit_intercept: bool) -> NullModel:

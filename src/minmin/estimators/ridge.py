@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
@@ -45,6 +46,10 @@ class RealTarget(RegressorMixin, Inference):
     def predict(self, X: Any, offset: Any = None) -> Vector:
         """The expected target of each sample."""
         return self._margins(X, offset)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """R², the share of the variance that is explained: 1 is perfect, a constant prediction has 0."""
+        return float(r2_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
 
 class Gaussian(RealTarget):

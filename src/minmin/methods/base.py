@@ -13,6 +13,7 @@ from minmin.core.constants import Constants
 from minmin.core.orientation import Outer, Swapped
 from minmin.core.problem import Problem
 from minmin.core.second_order import SecondOrderProblem
+from minmin.core.split import SplitProblem
 from minmin.core.vectors import Vector
 from minmin.errors import InputError, UnsupportedError, near_names, show
 
@@ -125,6 +126,13 @@ def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False)
     if constants is None and problem.blocks is not None:
         raise UnsupportedError(
             f"method {name!r} needs the problem's constants; give L=[...] and mu=[...], with one number per block{hint}"
+        )
+    if constants is None and isinstance(problem, SplitProblem):
+        bare = " and ".join(part for part in "fg" if getattr(problem, part).constants is None)
+        raise UnsupportedError(
+            f"method {name!r} needs the constants of f and of g; there are none of {bare}: give it "
+            "constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...), or estimate them with "
+            f"minmin.estimate_constants{hint}"
         )
     if constants is None:
         raise UnsupportedError(

@@ -10,7 +10,7 @@ from minmin.core.bound import Bound
 from minmin.core.problem import Problem
 from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
-from minmin.core.vectors import Vector, dot, largest_entry, norm, square
+from minmin.core.vectors import Vector, dot, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number
 from minmin.methods.base import Candidate, Method, require_second_order
 from minmin.methods.newton_state import NewtonState
@@ -223,7 +223,7 @@ class ReducedNewton(Method):
                 bound,
                 exhausted=state.stuck >= _MOST_STUCK_STEPS,
                 cache=evaluation.cache,
-                gradient_size=largest_entry(after.grad_x, evaluation.grad_y),
+                gradient_size=evaluation.find_largest_entry(after.grad_x, evaluation.grad_y),
                 measured_before=True,  # ∇ₓf is that of the model after a step in y
                 value=value,
             ),

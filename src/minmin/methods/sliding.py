@@ -104,15 +104,7 @@ class Sliding(Method):
         require_choice("inner", self.inner, INNER)
 
     def check(self, problem: Problem) -> None:
-        split = _require_split(problem)
-        bare = [name for name, part in (("f", split.f), ("g", split.g)) if part.constants is None]
-        if bare:
-            raise UnsupportedError(
-                f"method 'sliding' needs the constants of f and of g; there are none of {' and '.join(bare)}: give "
-                "constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...), or estimate them with "
-                "minmin.estimate_constants"
-            )
-        require_constants(self.name, problem)
+        require_constants(self.name, _require_split(problem))
 
     def init(self, problem: SplitProblem, x: Vector, y: Vector) -> SlidingState:
         z = sliding_parameters(*_find_constants(problem)).join(x, y)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, as_real
+from minmin.core.arrays import Array, array_eps, as_real, to_like
 from minmin.core.blocks import BlockLayout
+from minmin.core.vectors import copy_vector
 from minmin.errors import InputError, UserCodeError
 
 _ANOTHER_LIBRARY = (
@@ -37,7 +38,9 @@ class BlockGradient:
         self._numbers = numbers
 
     def __call__(self, x: Array, y: Array) -> Array:
-        return self._layout.join_gradients([self._call(i, x, y) for i in self._numbers], self._numbers)
+        gradients = [self._call(i, x, y) for i in self._numbers]
+        coarsest = max(gradients, key=array_eps)  # of all, so that its dtype tells the precision of the whole
+        return self._layout.join_gradients([to_like(g, coarsest) for g in gradients], self._numbers)
 
     def _call(self, number: int, x: Array, y: Array) -> Array:
         name = f"grads[{number}]"
@@ -50,7 +53,7 @@ class BlockGradient:
         if tuple(gradient.shape) != (self._layout.sizes[number],):
             expected = (self._layout.sizes[number],)
             raise InputError(f"{name} returned shape {tuple(gradient.shape)}; it must return {expected}")
-        return gradient
+        return copy_vector(gradient)  # a callable may return the same array for another block
 
 
 def explain_user_error(name: str, error: Exception, argument: Any) -> UserCodeError:

@@ -35,13 +35,13 @@ def prove_constants(H: Matrix, sizes: Sequence[int]) -> tuple[tuple[float, ...],
     units = np.concatenate([np.full(s, np.sqrt(u)) for s, u in zip(sizes, _norms(H, sizes), strict=True)])
     scaled = H / units / units[:, None]
     squares = [units[end - 1] ** 2 for end in np.cumsum(sizes)]
-    margin = rounding_margin(scaled)
+    margin, tiny = rounding_margin(scaled), float(np.finfo(np.float64).tiny)  # L must be positive, for H = 0, too
     L = _least_bounds(scaled, sizes, margin)
     mu = [0.0] * len(sizes)
     if least_eigenvalue(scaled) > 4.0 * margin:
         mu = _greatest_bounds(scaled, sizes, margin)
     return (
-        tuple(float(a * square) for a, square in zip(L, squares, strict=True)),
+        tuple(max(float(a * square), tiny) for a, square in zip(L, squares, strict=True)),
         tuple(float(a * square) for a, square in zip(mu, squares, strict=True)),
     )
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, as_real, same_kind, zeros
-from minmin.core.blocks import BlockLayout, make_layout
+from minmin.core.block_order import make_layout
+from minmin.core.blocks import BlockLayout
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem, Slice, require_constants_type, require_size
 from minmin.core.structure import Structure, choose_prototype, make_structures
@@ -50,7 +51,9 @@ class Function(Problem):
         length for every block. All callables take all blocks: ``value(a, b, c)``, ``grads[0](a, b, c)``. The start is a
         list, too, ``minimize(f, [a, b, c])``, and so is ``r.blocks``. ``r.calls`` counts "grad_0", "grad_1", ...
     L, mu : lists of float, optional
-        For several blocks, in place of ``constants``: diag(mu) ⪯ H ⪯ diag(L), with one number for every block.
+        For several blocks, in place of ``constants``: diag(mu) ⪯ H ⪯ diag(L), with one number for every block. If f is
+        a convex g plus a_i/2 |block i|² in every block, take mu = a and L = k·(Lipschitz constant of g's gradient in
+        the block alone) + a, for k blocks. They count as proved: a wrong number makes the bound wrong.
     costs : list of float, optional
         For several blocks: what each gradient costs, in any unit. With ``L`` and ``mu`` it says which block is outside
         of which; docs/methods.md says how. By default all blocks cost the same, but two blocks keep their order, as x

@@ -54,6 +54,9 @@ class _FunctionEvaluation(Evaluation):
         eps = max(array_eps(self.x), self._coarsest_eps)
         return RoundingScale(eps, norm(self.y), self._difference_terms(eps))
 
+    def note_precision(self, eps: float) -> None:
+        self._coarsest_eps = max(self._coarsest_eps, eps)
+
     def _difference_terms(self, eps: float) -> float:
         """The size of terms whose rounding errors would be the error of differences of values; zero without these."""
         constants = self._problem.constants
@@ -72,6 +75,12 @@ class _FunctionEvaluation(Evaluation):
         structure = self._problem.structure_x if gradient == "grad_x" else self._problem.structure_y
         return super().locate(gradient, index) if structure is None else structure.locate(index)
 
+    def find_largest_entry(self, grad_x: Array, grad_y: Array) -> float:
+        blocks = self._problem.blocks
+        return (
+            super().find_largest_entry(grad_x, grad_y) if blocks is None else blocks.find_largest_entry(grad_x, grad_y)
+        )
+
     def _compute_value(self) -> float:
         returned = self._call("value")
         try:
@@ -85,8 +94,7 @@ class _FunctionEvaluation(Evaluation):
     def _compute_grad_y(self) -> Array:
         if self._problem.grad_y is None:
             if self._problem.constants is None:
-                half_of_the_digits = math.sqrt(array_eps(self.y))
-                self._coarsest_eps = max(self._coarsest_eps, half_of_the_digits)
+                self.note_precision(math.sqrt(array_eps(self.y)))  # half of the digits
             return difference_values(self._problem.fix(self.x), self, self._difference.step)
         return self._read_gradient(self._call("grad_y"), self.y, self._problem.structure_y, "grad_y(x, y)")
 
@@ -109,12 +117,12 @@ class _FunctionEvaluation(Evaluation):
         """A gradient as a vector in its block's library and dtype; a copy, since a callable may reuse its arrays."""
         if structure is not None:
             arrays = structure.list_arrays(returned, name)
-            self._coarsest_eps = max(self._coarsest_eps, *map(array_eps, arrays))
+            self.note_precision(max(map(array_eps, arrays)))
             return join_arrays(arrays, block)
         array = as_real(returned, name, block)
         if array.shape != block.shape:
             raise InputError(f"{name} returned shape {tuple(array.shape)}; it must return {tuple(block.shape)}")
-        self._coarsest_eps = max(self._coarsest_eps, array_eps(array))
+        self.note_precision(array_eps(array))
         return (
             np.array(array, dtype=block.dtype)
             if type(array) is type(block) is np.ndarray

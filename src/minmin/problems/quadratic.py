@@ -12,7 +12,8 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from minmin.core.arrays import Array, as_real, describe_kind, require_finite, same_kind, to_like, to_numpy
-from minmin.core.blocks import BlockLayout, make_layout
+from minmin.core.block_order import make_layout
+from minmin.core.blocks import BlockLayout
 from minmin.core.constants import Constants
 from minmin.core.identity import identify
 from minmin.core.problem import require_constants_type, require_size

@@ -62,6 +62,12 @@ class QuadraticEvaluation(SecondOrderEvaluation):
     def slice(self) -> QuadraticSlice:
         return self._slice
 
+    def find_largest_entry(self, grad_x: Array, grad_y: Array) -> float:
+        blocks = self._problem.blocks
+        return (
+            super().find_largest_entry(grad_x, grad_y) if blocks is None else blocks.find_largest_entry(grad_x, grad_y)
+        )
+
     def _compute_value(self) -> float:
         _, _, _, H_yy, b_x, _ = self._problem.arrays
         in_x = 0.5 * dot(self._slice.slope_x + b_x, self.x)

@@ -175,10 +175,12 @@ class NegativeBinomial(NonNegativeLoss):
 
 
 def _exp(exponents: Array, factor: Array | None = None) -> Array:
-    """factor·exp(exponents), infinite where that is too large."""
+    """factor·exp(exponents), infinite where that is too large, but zero where the factor is."""
+    xp = namespace_of(exponents)
     with np.errstate(over="ignore"):
-        power = namespace_of(exponents).exp(exponents)
-        return power if factor is None else factor * power
+        if factor is None:
+            return xp.exp(exponents)
+        return factor * xp.exp(xp.where(factor > 0, exponents, 0.0 * exponents))
 
 
 def _times_log(target: Array) -> Array:
