@@ -11,7 +11,7 @@ import scipy.sparse
 import minmin
 from minmin import InputError
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
-from minmin.problems import GLM
+from minmin.problems import GLM, Softmax
 from minmin.problems.linear import partitioned, row_pieces
 from minmin.problems.linear.designs import DenseDesign
 from minmin.problems.linear.partitioned import PartitionedDesign
@@ -126,3 +126,24 @@ def test_checkpoints_tell_partitions_apart():
 
     assert identify(matrix) == identify(same)
     assert identify(matrix) != identify(other)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_both_blocks_may_be_columns_of_the_same_partitions(sparse):
+    X, labels = make_matrix(sparse), np.random.default_rng(1).integers(0, 3, ROWS)
+    parts = partition(X, 3)
+    for make, target in ((Softmax, labels), (GLM, np.where(labels, 1, -1))):
+        expected = minmin.minimize(make(X[:, 3:], X[:, :3], target, alpha_x=1e-2, alpha_y=1e-3), tol=1e-9)
+        r = minmin.minimize(make(parts[:, 3:], parts[:, :3], target, alpha_x=1e-2, alpha_y=1e-3), tol=1e-9)
+        np.testing.assert_allclose(r.x, expected.x, rtol=0.0, atol=1e-10 * np.abs(expected.x).max())
+        assert (r.calls, r.nit, r.certified) == (expected.calls, expected.nit, True)
+
+
+def test_methods_that_need_constants_and_those_that_draw_rows_work():
+    X, Y = make_matrix(True), np.random.default_rng(1).standard_normal((ROWS, 2))
+    target = np.where(Y[:, 0] > 0, 1, -1)
+    expected = minmin.minimize(GLM(X, Y, target, alpha_x=0.1, alpha_y=0.1), tol=1e-9)
+    for x, y, options in ((partition(X, 2), Y, {}), (Y, partition(X, 2), {"inner": "katyusha"})):
+        r = minmin.minimize(GLM(x, y, target, alpha_x=0.1, alpha_y=0.1), method="bam", tol=1e-9, **options)
+        assert r.certified
+        assert r.fun == pytest.approx(expected.fun, abs=2e-9)
