@@ -15,7 +15,7 @@ from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
 from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign, piece_rows, wrap_checked
 from minmin.problems.linear.ones import OnesDesign
-from minmin.problems.linear.row_pieces import run_tasks, sum_tasks
+from minmin.problems.linear.row_pieces import fill, run_tasks, sum_tasks, transpose
 from minmin.problems.spectrum import Matrix, gram
 
 _NUMBERS_PER_PIECE, _LEAST_NUMBERS_PER_COLUMN = 1_000_000, 8
@@ -63,13 +63,13 @@ class PartitionedDesign(Design):
         return self._fill_rows(lambda piece, padded: self._convert(piece) @ padded, v)
 
     def adjoint(self, r: Array) -> Array:
-        return self._sum_columns(lambda piece, some: self._convert(piece).T @ some, r)
+        return self._sum_columns(lambda piece, some: _transpose(self._convert(piece)) @ some, r)
 
     def row_squares(self, v: Array) -> Array:
         return self._fill_rows(lambda piece, padded: _square(self._convert(piece)) @ padded, v)
 
     def column_squares(self, r: Array) -> Array:
-        return self._sum_columns(lambda piece, some: _square(self._convert(piece)).T @ some, r)
+        return self._sum_columns(lambda piece, some: _transpose(_square(self._convert(piece))) @ some, r)
 
     @cached_property
     def row_norms_squared(self) -> Array:
@@ -86,10 +86,10 @@ class PartitionedDesign(Design):
             padded[self._source.columns] = v[: self._width]
         rows = np.empty((self.shape[0], *v.shape[1:]), dtype=np.result_type(self._dtype, v.dtype))
 
-        def fill(here: slice, piece: Any) -> None:
+        def fill_piece(here: slice, piece: Any) -> None:
             rows[here] = multiply(piece, padded)
 
-        run_tasks([partial(fill, here, piece) for here, piece in self._pieces])
+        run_tasks([partial(fill_piece, here, piece) for here, piece in self._pieces])
         if self._ones:
             rows += v[-1]
         return rows
@@ -196,5 +196,9 @@ def _square(piece: Any) -> Any:
     if not scipy.sparse.issparse(piece):
         return piece * piece
     squared = scipy.sparse.csr_array(piece.shape, dtype=piece.dtype)
-    squared.data, squared.indices, squared.indptr = piece.data * piece.data, piece.indices, piece.indptr
+    fill(squared, piece.data * piece.data, piece.indices, piece.indptr)
     return squared
+
+
+def _transpose(piece: Any) -> Any:
+    return transpose(piece) if scipy.sparse.issparse(piece) else piece.T

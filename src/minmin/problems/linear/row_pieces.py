@@ -34,7 +34,7 @@ class RowPieces:
         most = min(_MOST_PIECES, matrix.nnz // _NUMBERS_PER_PIECE)
         self._matrix, self._pieces = matrix, _cut(matrix, most)
         most = min(most, matrix.nnz // (_LEAST_NUMBERS_PER_COLUMN * matrix.shape[1]))
-        self._transposed = [(rows, _transpose(piece)) for rows, piece in _cut(matrix, most)]
+        self._transposed = [(rows, transpose(piece)) for rows, piece in _cut(matrix, most)]
 
     def image(self, v: Array) -> Array:
         """A·v."""
@@ -68,7 +68,8 @@ def _cut(matrix: Any, most: int) -> list[tuple[slice, Any]]:
     return pieces
 
 
-def _transpose(csr: Any) -> Any:
+def transpose(csr: Any) -> Any:
+    """Aᵀ of a CSR array A, which shares its memory."""
     csc = scipy.sparse.csc_array(csr.shape[::-1], dtype=csr.dtype)
     fill(csc, csr.data, csr.indices, csr.indptr)
     return csc
