@@ -15,11 +15,14 @@ ESTIMATORS: dict[str, Any] = {
 }
 
 
-def fit(objective: Objective, tol: float) -> Any:
-    """The fitted estimator; f - f* <= tol is proved if all went well."""
+def fit(objective: Objective, gap: float) -> Any:
+    """The fitted estimator; (f - f*)/(f(0) - f*) <= gap is proved if all went well.
+
+    Without an intercept, the null model, to which the tol of an estimator is relative, is zero.
+    """
     data = objective.data
     alphas = dict(zip(data.blocks, objective.alphas, strict=True))
-    model = ESTIMATORS[objective.loss](dict(data.blocks), alpha=alphas, fit_intercept=False, tol=tol)
+    model = ESTIMATORS[objective.loss](dict(data.blocks), alpha=alphas, fit_intercept=False, tol=gap)
     return model.fit(data.matrix, data.target, sample_weight=data.weights)
 
 

@@ -94,8 +94,8 @@ def time_fits(
             found = _find_tolerances(peers, objective, minimum.value, max_seconds, cache)
             contenders = _choose_contenders(found)
             tol = GAP * (objective.start_value - minimum.value - minimum.error)
-            model = ours.fit(objective, tol)
-            tasks: dict[Any, Callable[[], object]] = {"ours": lambda: ours.fit(objective, tol)}
+            model = ours.fit(objective, GAP)
+            tasks: dict[Any, Callable[[], object]] = {"ours": lambda: ours.fit(objective, GAP)}
             for peer in contenders:
                 solve = peer.prepare(objective)
                 if not attempt(solve, objective, minimum.value, found[peer].tol, math.inf).reached:
