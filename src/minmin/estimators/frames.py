@@ -39,14 +39,14 @@ class Frame(ABC):
         self.frame = frame
 
     @property
-    @abstractmethod
     def names(self) -> list[Hashable]:
         """The names of the columns."""
+        return list(self.frame.columns)
 
     @cached_property
-    @abstractmethod
     def types(self) -> list[Any]:
         """The types of the columns, in the words of the library."""
+        return list(self.frame.dtypes)
 
     @abstractmethod
     def _holds(self, dtype: Any) -> str | None:
@@ -91,14 +91,6 @@ class Frame(ABC):
 
 
 class PandasFrame(Frame):
-    @property
-    def names(self) -> list[Hashable]:
-        return list(self.frame.columns)
-
-    @cached_property
-    def types(self) -> list[Any]:
-        return list(self.frame.dtypes)
-
     def _holds(self, dtype: Any) -> str | None:
         pandas = sys.modules["pandas"]
         types = pandas.api.types
@@ -140,14 +132,6 @@ class PandasFrame(Frame):
 
 
 class PolarsFrame(Frame):
-    @property
-    def names(self) -> list[Hashable]:
-        return list(self.frame.columns)
-
-    @cached_property
-    def types(self) -> list[Any]:
-        return list(self.frame.dtypes)
-
     def _holds(self, dtype: Any) -> str | None:
         polars = sys.modules["polars"]
         if dtype in (polars.String, polars.Categorical, polars.Enum):
