@@ -1,12 +1,13 @@
-# Both commands need only Python 3.11+, make and git; they work in .venv/, which they create.
+# All commands need only Python 3.11+, make and git; they work in .venv/, which they create.
 PYTHON ?= python3
-BIN := .venv/bin
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 COMMAND := .venv/.command
 READY := .venv/.ready
 PEERS := .venv/.peers
+SPHINX := .venv/.sphinx
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test quick lint bench clean
+.PHONY: run test quick lint docs docs-check bench clean
 
 run: $(COMMAND)  ## the paper's experiments; then open report/index.html
 	$(BIN)/minmin reproduce
@@ -24,6 +25,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(SPHINX)  ## the site; then open docs/_build/html/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+
+docs-check: $(READY) docs  ## links, every page in a browser (Chromium), the search
+	$(BIN)/python scripts/check_site.py
 
 bench: $(PEERS)  ## ratios of time, measured in one run
 	$(BIN)/python benchmarks/glm.py
@@ -49,10 +56,15 @@ $(READY): $(COMMAND)
 	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev,test-arrays]'
 	@touch $(READY)
 
+$(SPHINX): $(COMMAND)
+	@echo "Installing what builds the site in .venv/ (another 900 MB)"
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[docs]'
+	@touch $(SPHINX)
+
 $(PEERS): $(READY)
 	@echo "Installing the solvers to compare with in .venv/"
 	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev,test-arrays,bench]'
 	@touch $(PEERS)
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv docs/_build docs/gallery docs/reference/api .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

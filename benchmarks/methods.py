@@ -38,7 +38,7 @@ def logistic(mu_y: float) -> GLM:
 def settings(instances: int, first_seed: int) -> dict[str, list[Any]]:
     seeds = range(first_seed, first_seed + instances)
     quadratics = {
-        f"{'C' if coupling else 'D'}, L_y = {L_y:g}": [
+        f"{'coupled' if coupling else 'block-diagonal'}, L_y = {L_y:g}": [
             Quadratic.random(L_y=L_y, coupling=coupling, seed=seed) for seed in seeds
         ]
         for coupling in (0.0, 1.0)
@@ -109,7 +109,8 @@ def draw(costs: dict[str, dict[str, float]], path: str) -> None:
             size = 9 if label in ("reduced-lbfgs", "bam") else 6
             axis.plot(values, range(len(values)), marks[label], color=colour, markersize=size, label=label, alpha=0.85)
     axis.set(xscale="log", xlabel="cost $10\\cdot\\nabla_x + \\nabla_y$ to the relative gap $10^{-8}$")
-    axis.set_yticks(range(len(costs)), list(costs))
+    formulas = [name.replace("L_y", "$L_y$").replace("mu_y", "$\\mu_y$") for name in costs]
+    axis.set_yticks(range(len(costs)), formulas)
     axis.invert_yaxis()
     axis.grid(alpha=0.3)
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)

@@ -1,4 +1,4 @@
-"""Rows on disk: time relative to rows in memory, own memory relative to the data, and growth with the non-zeros.
+"""Rows on disk and on Dask: time and memory relative to rows in memory, growth, killed workers, and a cost model.
 
 Every fit runs in a process of its own, and stops when a relative gap of 1e-6 is proved. Own memory is RssAnon, sampled
 every 5 ms, minus what it is when the data are open: pages of mapped files do not count, since the system can drop them
@@ -28,6 +28,7 @@ from scipy.special import expit
 import minmin
 from minmin.estimators import BlockLogisticRegression
 from report import print_machine
+from rows_on_cluster import check_cost_model, compare_on_cluster
 
 COLUMNS, PER_ROW, FULL, ALPHA, TOL = 100_000, 100, 4, 1e-5, 1e-6
 ROWS_PER_CHUNK = 50_000
@@ -160,6 +161,8 @@ def main() -> None:
             print(f"{size:g} numbers written in {time.perf_counter() - start:.1f} s", flush=True)
         _compare(folders[1], options.repeat)
         _grow(folders, options.limit)
+        compare_on_cluster(folders[1])
+        check_cost_model(folders[0])
     finally:
         shutil.rmtree(options.folder)
 

@@ -1,4 +1,4 @@
-"""The table and the figure of "What the coefficients mean" in docs/estimators.md, and how often intervals cover.
+"""The figure of docs/guides/estimators.md, and how often intervals cover, for docs/benchmarks/estimators.md.
 
 Needs the extras sklearn, pandas and plot, and takes about half a minute.
 """

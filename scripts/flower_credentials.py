@@ -179,7 +179,7 @@ first register the keys of the nodes; then, when the nodes run, start the app:
 {starts}
 
 {folder / "ca.key"} signs certificates: keep it secret. Let other machines reach only {server}:{PORT}/v1/fleet/,
-see docs/flower.md."""
+see docs/guides/flower.md."""
 
 
 if __name__ == "__main__":

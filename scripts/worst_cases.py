@@ -1,4 +1,4 @@
-"""The tables and the figure of docs/theory.md: worst cases of BAM, NAG and OGM-G beside their theorems.
+"""The tables and the figure of docs/explanation/theory.md: worst cases of BAM, NAG and OGM-G beside their theorems.
 
 Needs the extras theory and plot, and takes about 15 seconds.
 """

@@ -1,6 +1,7 @@
 """Settings for every test, which worker runs it, and the list of hard cases at the end of a run."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -9,9 +10,14 @@ from hypothesis import settings
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")  # before NumPy is loaded; workers that share the cores must not each take all
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell has put in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 TESTS = Path(__file__).parent
 BENCHMARKS = TESTS.parent / "benchmarks"
 sys.path[:0] = [str(TESTS), str(BENCHMARKS), str(BENCHMARKS / "two_block_glm")]
+
+if sys.platform == "win32":
+    collect_ignore = ["experiments/test_report.py", "federated/flower"]  # they end processes by signals of POSIX
 
 settings.register_profile("minmin", deadline=None, derandomize=True, max_examples=50, print_blob=False)
 settings.register_profile("quick", settings.get_profile("minmin"), max_examples=10)

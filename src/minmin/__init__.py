@@ -13,6 +13,7 @@ from minmin.deprecation import warn_renamed
 from minmin.errors import (
     CheckpointError,
     ConstantsError,
+    DataLostError,
     InputError,
     MinMinError,
     NoMinimumError,
@@ -34,6 +35,7 @@ __all__ = [
     "CheckpointError",
     "Constants",
     "ConstantsError",
+    "DataLostError",
     "Finding",
     "History",
     "InputError",

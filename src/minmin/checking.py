@@ -295,7 +295,13 @@ class _Checks:
             nonlocal error
             image, noise = self._hessian_times(point, self._unpack(v).scale(in_x, in_y), h)
             error = max(error, noise * max(in_x, in_y))
-            return self._pack(image.scale(in_x, in_y))
+            product = self._pack(image.scale(in_x, in_y))
+            if not np.isfinite(product).all():
+                raise InputError(
+                    "close to a point that check() tries, a gradient of f is NaN or infinite; give x0 and y0 well "
+                    "inside the domain of f"
+                )
+            return product
 
         start = self._pack(self._unit(float(in_x > 0), float(in_y > 0)))
         steps = min(_LANCZOS_STEPS, (self.problem.d_x if in_x else 0) + (self.problem.d_y if in_y else 0))

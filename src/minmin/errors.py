@@ -10,6 +10,10 @@ GRADIENT_MAY_BE_WRONG = "a gradient may be wrong: check the gradients with minmi
 """The end of a message about a run that a wrong gradient may have ended."""
 
 
+DATA_LOST = "rows on the cluster were lost: "
+"""The start of the message of a run that a :class:`DataLostError` has ended."""
+
+
 class MinMinError(Exception):
     """Base of every error that a user of minmin can cause.
 
@@ -40,6 +44,10 @@ class ConstantsError(MinMinError, ArithmeticError):
 
 class NoMinimumError(MinMinError, ArithmeticError):
     """f has no minimum: along some direction it keeps falling."""
+
+
+class DataLostError(MinMinError):
+    """Rows on a cluster are gone, and cannot be computed again."""
 
 
 class CheckpointError(MinMinError, ValueError):

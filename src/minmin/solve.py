@@ -235,6 +235,7 @@ def minimize(
             clock,
             callback=callback,
             progress=Progress(built.name) if progress else None,
+            extra_metrics=problem.make_metrics(),
             file=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(problem, built, x, y)),
             why=why,
             about_start=explain_moved_start(problem, x0, y0),

@@ -8,17 +8,20 @@ import sys
 import zipfile
 
 import numpy as np
+import pandas
 import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import skops.io
+from sklearn.compose import make_column_selector
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import minmin
 from minmin import estimators
 from minmin.cli import saved
+from minmin.estimators import BlockLogisticRegression, text_columns
 
 WORDS = [f"word_{i}" for i in range(8)]
 BLOCKS = ["--block", "words=word_*:1e-2", "--block", "numeric=age,price:1e-4"]
@@ -381,3 +384,13 @@ def check_one_clear_error(code, err, words):
     lines = err.splitlines()
     assert len([line for line in lines if line.startswith(("Error: ", "minmin: "))]) == 1
     assert len(lines) <= (4 if lines[0].startswith("Usage:") else 1)
+
+
+def test_a_model_whose_blocks_are_selectors_is_loaded(call, tmp_path):
+    frame = pandas.DataFrame({"city": ["Oslo", "Rome"] * 20, "age": np.arange(40.0)})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    for number, selector in enumerate([text_columns, make_column_selector(dtype_include=float)]):
+        model = BlockLogisticRegression({"some": selector}).fit(frame, np.arange(40) % 3 == 0)
+        skops.io.dump(model, tmp_path / f"{number}.skops")
+        code, out, _ = call("predict", tmp_path / f"{number}.skops", tmp_path / "people.csv")
+        assert (code, len(out.split())) == (0, 41)

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pyarrow
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
@@ -72,13 +73,14 @@ def test_a_libsvm_file_gives_the_same_model_from_disk(call, svm, tmp_path, small
 def test_several_files_and_formats_of_one_kind_are_joined(call, table, csv, tmp_path, small_chunks):
     names = table.column_names
     pyarrow.parquet.write_table(table.select(names[::-1]), tmp_path / "more.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "more.arrow")
     folder = tmp_path / "both"
-    files = [csv, tmp_path / "more.parquet"]
+    files = [csv, tmp_path / "more.parquet", tmp_path / "more.arrow"]
     assert call("partition", *files, "--target", "clicked", "--ignore", "word_[1-7],price", "--out", folder)[0] == 0
     X = minmin.datasets.open_partitions(folder).X
     assert X.names == ["word_0", "age"]
     rows = np.vstack([part if isinstance(part, np.ndarray) else part.toarray() for part in X.partitions])
-    np.testing.assert_allclose(rows[:200], rows[200:])
+    np.testing.assert_allclose(rows, np.tile(rows[:200], (3, 1)))
 
 
 def test_columns_that_a_libsvm_folder_lacks_are_zero(call, tmp_path):

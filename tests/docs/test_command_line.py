@@ -8,7 +8,7 @@ import pytest
 
 from minmin.cli.app import app, run
 
-PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "command-line.md").read_text(encoding="utf-8")
 
 
 def test_the_example_prints_what_the_page_says(tmp_path, monkeypatch, capsys):

@@ -1,10 +1,8 @@
 """Frames with text columns give the model of a matrix of zeros and ones made by hand, whatever library they are of."""
 
 import pickle
-import re
 import tracemalloc
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas
@@ -272,9 +270,3 @@ def test_reading_text_takes_little_more_memory_than_four_bytes_per_value():
     tracemalloc.stop()
     assert table.places.nbytes == 4 * 20 * 50_000
     assert peak <= 2.0 * table.places.nbytes
-
-
-def test_the_example_in_the_docs_runs():
-    page = (Path(__file__).parents[2] / "docs" / "estimators.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page.partition("## Text columns")[2].partition("\n## ")[0], re.DOTALL)
-    exec(code, {})

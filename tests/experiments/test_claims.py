@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from minmin.experiments.claims import judge, judge_claims
+from minmin.experiments.claims import Claim, Row, judge, judge_claims, summarise_claims
 from minmin.experiments.contestants import CENTRAL
 from minmin.experiments.race import Outcome, levels
 from minmin.experiments.settings import select_settings
@@ -45,6 +45,24 @@ def verdicts(report, words):
 )
 def test_the_rule(ratios, verdict):
     assert judge(ratios, 1.0) == verdict
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "sentence"),
+    [
+        ([], "The paper makes no claims about these experiments that the counts could confirm or refute."),
+        (["holds"], "1 of 1 claims holds in every case."),
+        (["holds, holds", "holds"], "2 of 2 claims hold in every case."),
+        (["holds", "holds, does not hold"], "1 of 2 claims holds in every case, 1 in some cases or mostly."),
+        (
+            ["holds mostly", "does not hold, does not hold", "does not hold, holds mostly"],
+            "0 of 3 claims hold in every case, 2 in some cases or mostly, 1 in no case.",
+        ),
+    ],
+)
+def test_the_sentence_on_all_claims(verdicts, sentence):
+    claims = [Claim("", "", "", [Row("", "", verdict) for verdict in rows.split(", ")]) for rows in verdicts]
+    assert summarise_claims(claims) == sentence
 
 
 @pytest.mark.parametrize(("bam", "verdict"), [(99, "holds"), (100, "holds"), (108, "does not hold")])

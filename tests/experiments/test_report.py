@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -97,6 +98,14 @@ def test_smoothness_is_shown_and_the_command_beside_each_part(report):
     assert "= 1.567, as in the paper" in page
     for experiment in (*PAPERS, "all"):
         assert f"minmin reproduce {experiment} --seeds 2 --tol 1e-2 --out report" in page
+
+
+def test_the_page_is_small_and_leads_to_the_paper_and_the_documentation(report):
+    page = (report / "index.html").read_text()
+    assert len(page.encode()) < 3_000_000
+    assert 'href="https://arxiv.org/abs/2212.14439"' in page
+    (documentation,) = re.findall('href="([^"]*)">minmin\'s documentation', page)
+    assert (report / documentation).is_file()
 
 
 def test_a_part_made_alone_has_the_same_numbers(report, part):
@@ -199,14 +208,22 @@ def test_federated_methods_in_rounds_and_bytes_and_experiments_gather_in_one_fol
     assert [run for run in both["runs"] if run["setting"] in content["settings"]] == content["runs"]
 
 
-def test_no_panel_is_empty(report):
+def test_no_panel_is_empty_and_every_entry_of_a_legend_has_a_curve(report):
     from minmin.experiments.journal import Journal
     from minmin.experiments.settings import select_settings
     from minmin.experiments.summary import summarise
 
     journal = Journal(report, 2, 1e-2)
     summary = summarise(select_settings(PAPERS), journal.outcomes, tasks(PAPERS, 2), 1e-2)
-    for figure in draw_figures(summary).values():
+    figures = draw_figures(summary)
+    for figure in figures.values():
         for axis in figure.axes:
             assert len(axis.get_lines()) >= 7
             assert axis.get_xlabel() or axis.get_ylabel() or axis.get_title()
+        curves = {}
+        for line in (line for axis in figure.axes for line in axis.get_lines()):
+            curves.setdefault(line.get_label(), []).append(line.get_xydata().tolist())
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == list(curves)
+        assert all(curves[one] != curves[other] for one in curves for other in curves if one != other)
+    (entries,) = ([text.get_text() for text in legend.get_texts()] for legend in figures["figure-1-coupled"].legends)
+    assert "NAG, also rescaled" in entries

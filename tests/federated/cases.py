@@ -78,8 +78,8 @@ def three_clients(folder=None, seed=0, d_x=6):
 
 
 def as_sum(problems, weights):
-    total = sum(weights)
-    return minmin.Sum(problems, [weight / total for weight in weights])
+    weights = [float(weight) for weight in weights]  # sum() rounds numbers of NumPy in another way
+    return minmin.Sum(problems, [weight / sum(weights) for weight in weights])
 
 
 class Misbehaving(federated.Client):

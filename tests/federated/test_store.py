@@ -179,6 +179,7 @@ store.save("run", kept(2))
 """
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_killed_between_writing_and_renaming(tmp_path):
     here = os.path.dirname(os.path.dirname(__file__))
     child = subprocess.run([sys.executable, "-c", KILLED_BETWEEN, str(tmp_path), here], timeout=60)

@@ -228,7 +228,7 @@ def test_the_variance_is_at_most_what_the_proof_needs(loss):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_theorem_holds_in_the_mean_over_all_draws(seed):
-    """E Ψ⁺ <= (1 - rate) Ψ at random states, for one row in a step; see docs/theory.md."""
+    """E Ψ⁺ <= (1 - rate) Ψ at random states, for one row in a step; see docs/explanation/theory.md."""
     rng, n = np.random.default_rng(seed), 20
     problem = tall_glm(["logistic", "squared"][seed % 2], seed=seed, n=n, alpha_y=10 ** rng.uniform(-4, -1))
     slice_ = problem.fix(rng.standard_normal(4))

@@ -128,3 +128,16 @@ def test_a_wrong_hessian_is_seen(monkeypatch):
 def test_only_problems_can_be_checked():
     with pytest.raises(minmin.InputError, match="must be a minmin problem"):
         minmin.check(lambda x: x)
+
+
+def test_points_at_the_edge_of_the_domain_are_named():
+    """Not an error of SciPy about what it was given."""
+
+    def grad_x(x, y):
+        return np.where(x > 0, 2 * x - 1 / x, np.nan)
+
+    problem = minmin.problems.Function(
+        lambda x, y: x @ x - np.log(np.abs(x)).sum() + y @ y, grad_x, lambda x, y: 2 * y, d_x=2, d_y=1
+    )
+    report = str(minmin.check(problem, np.full(2, 1e-4), np.zeros(1)))
+    assert "give x0 and y0 well inside the domain of f" in report

@@ -83,7 +83,7 @@ def test_all_keywords_of_a_function_are_suggested(function, keywords):
 
 def test_help_of_minimize_names_every_keyword():
     for name in inspect.signature(minmin.minimize).parameters:
-        assert re.search(rf"^ {{4}}(\w+, )*\**{name}\b", minmin.minimize.__doc__, re.MULTILINE), name
+        assert re.search(rf"^(\w+, )*\**{name}\b", inspect.getdoc(minmin.minimize), re.MULTILINE), name
 
 
 @pytest.mark.parametrize("method", [name for name in minmin.methods.names() if name != "auto"])

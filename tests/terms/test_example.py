@@ -1,4 +1,4 @@
-"""examples/terms.py draws the pictures of docs/terms.md."""
+"""examples/terms.py draws the pictures of docs/guides/terms.md."""
 
 import runpy
 import sys

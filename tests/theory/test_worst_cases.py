@@ -20,7 +20,7 @@ METHODS = [
     ("nag", {"rescale": False}),
     ("ogm-g", {}),
 ]
-# Both tables are those of docs/theory.md: exact inner solves, then condition (2) at its loosest.
+# Both tables are those of docs/explanation/theory.md: exact inner solves, then condition (2) at its loosest.
 ONE_STEP_OF_BAM = {
     (10, 10): (0.7185, 0.7389),
     (10, 1000): (0.7337, 0.7411),

@@ -22,7 +22,7 @@ from minmin.errors import InputError
 @click.argument("files", metavar="DATA...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", "folder", metavar="FOLDER", required=True, type=click.Path(path_type=Path), help="A new folder.")
 @target_option
-@click.option("--ignore", metavar="COLUMNS", help="Columns of CSV or Parquet files to leave out.")
+@click.option("--ignore", metavar="COLUMNS", help="Columns to leave out; not for LIBSVM files.")
 @delimiter_option
 @quiet_option(help="Do not print what was written.")
 def partition(
@@ -30,7 +30,8 @@ def partition(
 ) -> int:
     """Read DATA once, a part of the rows at a time, and write them to a FOLDER of partitions.
 
-    DATA are CSV or Parquet files with the same columns, which must be numbers but for the target, or LIBSVM files.
+    DATA are CSV, Parquet or Arrow files with the same columns, which must be numbers but for the target, or LIBSVM
+    files.
     'minmin fit' and 'minmin predict' take the FOLDER in place of a file. Its rows stay on disk, so there may be more of
     them than fit into memory.
 
@@ -40,7 +41,7 @@ def partition(
     """
     sources = [(file, source) for file in files if (source := find_source(file, delimiter)) is not None]
     if 0 < len(sources) < len(files):
-        raise InputError("some files are LIBSVM and others are CSV or Parquet; give files of one kind")
+        raise InputError("some files are LIBSVM and others are tables (CSV, Parquet, Arrow); give files of one kind")
     with PartitionWriter(folder) as writer:
         if not sources:
             if ignore is not None:

@@ -82,7 +82,9 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
 
 
 def _describe(report: Report) -> str:
-    lines = []
+    from minmin.experiments.claims import summarise_claims
+
+    lines = [summarise_claims(report.claims)]
     for claim in report.claims:
         lines.append(f"\n{claim.text}")
         for row in claim.rows:

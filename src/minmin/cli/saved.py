@@ -19,6 +19,8 @@ TRUSTED = (
     "minmin.result.Result",
     "minmin.result.History",
     "minmin.core.bound.Bound",
+    "minmin.estimators.text.text_columns",  # the selectors that blocks may be
+    "sklearn.compose._column_transformer.make_column_selector",
 )
 """The types that a file may contain besides NumPy arrays and Python's own numbers, strings and containers."""
 
@@ -52,8 +54,8 @@ def _load_skops(content: bytes, file: Path) -> Any:
     untrusted = set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED)
     if untrusted:
         raise InputError(
-            f"{file} was not loaded: it contains types that could run code and that no minmin model has: "
-            f"{', '.join(sorted(untrusted))}"
+            f"{file} was not loaded: it contains types that could run code: {', '.join(sorted(untrusted))}; give "
+            "blocks by names, numbers or slices, and save the model again"
         )
     return skops.io.loads(content, trusted=list(TRUSTED))
 

@@ -16,6 +16,7 @@ from minmin.errors import InputError, near_names
 
 _CSV = (".csv", ".tsv")
 PARQUET = (".parquet", ".pq")
+_ARROW = (".arrow", ".feather", ".ipc")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods")
 _INDEX = "__index_level_"
 """The name of a column in which pandas stores the index of a frame begins with this."""
@@ -64,13 +65,15 @@ class Table(ABC):
 
 
 def find_source(file: Path, delimiter: str | None = None) -> CsvFile | ParquetFile | None:
-    """What reads a CSV or Parquet file; None for a LIBSVM file."""
+    """What reads a CSV, Parquet or Arrow file; None for a LIBSVM file."""
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".bz2")]
     suffix = suffixes[-1] if suffixes else ""
     if suffix in _SPREADSHEETS:
         raise InputError(f"{file} is a spreadsheet; save its sheet as CSV, and give that file")
     if suffix in PARQUET:
         return ParquetFile(file)
+    if suffix in _ARROW:
+        return ArrowFile(file)
     return CsvFile(file, delimiter) if suffix in _CSV or delimiter is not None else None
 
 
@@ -210,6 +213,28 @@ class ParquetFile:
 
         table = self.read().select(list(names))
         return pa.table({name: _to_text(table[name]) for name in names})
+
+
+class ArrowFile(ParquetFile):
+    """A file in the format of Arrow (IPC, also called Feather), mapped and not copied."""
+
+    def read(self) -> Any:
+        import pyarrow as pa
+
+        batches = list(self.read_batches(0))
+        return pa.Table.from_batches(batches) if batches else pa.table({})
+
+    def read_batches(self, numbers: int) -> Iterator[Any]:
+        """The batches of the file, whatever their size."""
+        import pyarrow as pa
+
+        try:
+            with pa.memory_map(str(self.file)) as source, pa.ipc.open_file(source) as reader:
+                names = [name for name in reader.schema.names if not name.startswith(_INDEX)]
+                for number in range(reader.num_record_batches):
+                    yield reader.get_batch(number).select(names)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(self._explain(error)) from error
 
 
 def _to_text(column: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_jax_array, is_torch_array, to_device
 
+from minmin.core.rows import RowVector, reduce_rows
 from minmin.errors import InputError
 
 Array = Any
@@ -58,6 +59,8 @@ def dtype_name(array: Array) -> str:
 
 def largest(array: Array) -> float:
     """The largest absolute value of an entry; 0 for an empty array."""
+    if isinstance(array, RowVector):
+        return float(reduce_rows(largest, array, combine="max"))
     if 0 in array.shape:
         return 0.0
     if type(array) is np.ndarray:
@@ -68,9 +71,18 @@ def largest(array: Array) -> float:
 
 def inner(a: Array, b: Array) -> float:
     """The sum over all entries of the product of two arrays of the same shape."""
+    if isinstance(a, RowVector):
+        return float(reduce_rows(inner, a, b))
     if a.ndim > 1:
         a, b = reshape(a, (-1,)), reshape(b, (-1,))
     return float(a @ b)
+
+
+def weighted_square(weights: Array, v: Array) -> float:
+    """The sum over all entries of weights·v²."""
+    if isinstance(v, RowVector):
+        return float(reduce_rows(weighted_square, weights, v))
+    return inner(weights * v, v)
 
 
 def sum_rows(table: Array) -> Array:
@@ -102,6 +114,8 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     """The values as a NumPy array, copied from an accelerator if necessary."""
     if isinstance(array, np.ndarray):
         return array
+    if isinstance(array, RowVector):
+        return array.rows.gather(array)
     if is_torch_array(array):
         return np.asarray(array.detach().cpu())  # NumPy takes no tensor that records gradients
     if is_jax_array(array):

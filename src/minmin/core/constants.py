@@ -25,7 +25,7 @@ class Constants:
     Gasnikov and Malinovsky, arXiv:2212.14439: for every pair of points, with dx and dy their differences,
     ``mu_x/2 |dx|² + mu_y/2 |dy|² <= f(new) - f(old) - <∇f(old), new - old> <= L_x/2 |dx|² + L_y/2 |dy|²``.
     For the Hessian this means diag(mu_x, mu_y) ⪯ H ⪯ diag(L_x, L_y). If x and y interact, the eigenvalues
-    of the two diagonal blocks are *not* enough. A rule that always works: if f is a convex g plus
+    of the two diagonal blocks are not enough. A rule that always works: if f is a convex g plus
     a_x/2 |x|² + a_y/2 |y|², take mu = a and L = 2·(Lipschitz constant of g's gradient in the block alone) + a.
     Where no rule helps, :func:`minmin.estimate_constants` estimates them at a point.
 

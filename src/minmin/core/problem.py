@@ -191,6 +191,10 @@ class Problem(ABC):
         """The evaluation at (x, y); ``cache`` is that of an earlier evaluation there, or empty."""
         return self.fix(x).at(y)
 
+    def make_metrics(self) -> Any:
+        """Further columns of the history of a run (:class:`minmin.loop.recorder.ExtraMetrics`), or None."""
+        return None
+
     def measure_gradients(self, x: Vector, y: Vector, cache: tuple[Array, ...] = ()) -> float:
         """The largest absolute entry of both gradients at (x, y); they are computed and counted."""
         return self.evaluate(x, y, cache).gradient_size

@@ -28,15 +28,15 @@ def check_partition(arrays: Mapping[str, Vector], size: Mapping[str, int], head:
         if arrays["indices"].dtype != arrays["indptr"].dtype or arrays["indices"].dtype not in (np.int32, np.int64):
             kinds = f"{arrays['indices'].dtype} and {arrays['indptr'].dtype}"
             raise InputError(f"{where}: indices and indptr are {kinds}; both must be int32, or both int64")
-        _check_sparse(arrays["data"], arrays["indices"], arrays["indptr"], columns, where)
+        check_sparse(arrays["data"], arrays["indices"], arrays["indptr"], columns, where)
     else:
         _require_shape(arrays["X"], "X", (rows, columns), where)
         _require_dtype(arrays["X"], "X", head["dtype"], where)
-        _check_dense(arrays["X"], where)
+        check_dense(arrays["X"], where)
     for name in ("y", "weight", "offset"):
         if name in arrays:
             _require_shape(arrays[name], name, (rows,), where)
-            _check_column(arrays[name], name, where)
+            check_column(arrays[name], name, where)
 
 
 def _require_shape(array: Vector, name: str, shape: tuple[int, ...], where: str) -> None:
@@ -49,7 +49,7 @@ def _require_dtype(array: Vector, name: str, dtype: str, where: str) -> None:
         raise InputError(f"{where}: {name} is {array.dtype}; it must be {dtype}")
 
 
-def _check_sparse(data: Vector, indices: Vector, ends: Vector, columns: int, where: str) -> None:
+def check_sparse(data: Vector, indices: Vector, ends: Vector, columns: int, where: str) -> None:
     if ends[0] != 0 or ends[-1] != len(data) or (ends[1:] < ends[:-1]).any():
         raise InputError(f"{where}: indptr must ascend from 0 to the number of stored numbers, {len(data)}")
     for start in range(0, len(data), _AT_A_TIME):
@@ -77,7 +77,7 @@ def _row_of(place: int, ends: Vector) -> int:
     return int(np.searchsorted(ends, place, side="right")) - 1
 
 
-def _check_dense(X: Vector, where: str) -> None:
+def check_dense(X: Vector, where: str) -> None:
     at_a_time = max(_AT_A_TIME // X.shape[1], 1)
     for start in range(0, X.shape[0], at_a_time):
         some = X[start : start + at_a_time]
@@ -86,7 +86,7 @@ def _check_dense(X: Vector, where: str) -> None:
             raise InputError(f"{where}, row {start + row}: column {column} is {some[row, column]}; give finite numbers")
 
 
-def _check_column(column: Vector, name: str, where: str) -> None:
+def check_column(column: Vector, name: str, where: str) -> None:
     if column.dtype.kind == "U" and name == "y":
         return
     if column.dtype.kind not in "biuf":

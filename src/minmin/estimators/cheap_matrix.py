@@ -10,9 +10,13 @@ import scipy.sparse
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.estimators.blocks import Columns
 from minmin.estimators.counts import count_pairs, count_stored, is_sparse
+from minmin.problems.linear.designs import Design as LinearDesign
+from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.ones import OnesDesign
 from minmin.problems.linear.pairs import MOST_PAIRS
 from minmin.problems.linear.partitioned import PartitionedDesign
+from minmin.problems.linear.rows.design import RowDesign
+from minmin.problems.linear.rows.matrix import RowMatrix
 
 MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_IF_MANY = 30, 100
 """If Y is sparse, YᵀY is computed from pairs of numbers in the same row. If they are few, it takes 11 ns per pair to
@@ -26,13 +30,16 @@ _BYTES_PER_NUMBER = 12
 
 
 def build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> Any:
-    """The chosen columns of a CSR array, an array or a PartitionedMatrix, and a last column of ones."""
+    """The chosen columns of a CSR array, an array, a PartitionedMatrix or a RowMatrix, and a last column of ones."""
     rows, intercept = matrix.shape[0], int(fit_intercept)
     width = len(columns) + intercept
     if width == 0:
         return make_zero_column(matrix)
     part = take_columns(matrix, columns)
     pairs = _find_pairs(part, intercept) if is_sparse(part) else None
+    if isinstance(part, RowMatrix):
+        value = part.session.apply(_build_for_group, part.value, fit_intercept, pairs is None, example=object())
+        return RowDesign(value)
     if isinstance(part, PartitionedMatrix):
         return _take_from_partitions(part, fit_intercept, pairs)
     if pairs is not None:
@@ -43,6 +50,12 @@ def build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> An
     whole = np.ones((rows, width), dtype=matrix.dtype)
     whole[:, :-1] = dense
     return whole
+
+
+def _build_for_group(part: PartitionedMatrix, fit_intercept: bool, as_dense: bool) -> LinearDesign:
+    """The design of a group of rows; whether it is treated as dense was decided for all groups."""
+    pairs = None if as_dense else count_pairs(part, np.ones(part.shape[1], dtype=bool), int(fit_intercept))
+    return wrap_checked(_take_from_partitions(part, fit_intercept, pairs))
 
 
 def _find_pairs(part: Any, intercept: int) -> float | None:
@@ -82,7 +95,13 @@ def _take_from_partitions(part: PartitionedMatrix, fit_intercept: bool, pairs: f
 
 def make_zero_column(matrix: Any) -> Any:
     """A column of zeros, sparse, so that no time is spent on it."""
+    if isinstance(matrix, RowMatrix):
+        return RowDesign(matrix.session.apply(_make_zero_design, matrix.value, example=object()))
     return scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
+
+
+def _make_zero_design(matrix: PartitionedMatrix) -> LinearDesign:
+    return wrap_checked(make_zero_column(matrix))
 
 
 def _append_ones(csr: Any) -> Any:

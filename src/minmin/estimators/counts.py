@@ -7,18 +7,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from minmin.core.rows import reduce_rows
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
+from minmin.problems.linear.rows.matrix import RowMatrix
 
 _Vector = np.ndarray[Any, Any]
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def is_sparse(matrix: Any) -> bool:
-    return matrix.is_sparse if isinstance(matrix, PartitionedMatrix) else bool(scipy.sparse.issparse(matrix))
+    if isinstance(matrix, PartitionedMatrix | RowMatrix):
+        return matrix.is_sparse
+    return bool(scipy.sparse.issparse(matrix))
 
 
 def count_stored(matrix: Any) -> int:
     """How many numbers are stored."""
+    if isinstance(matrix, RowMatrix):
+        return int(reduce_rows(count_stored, matrix.value))
     if isinstance(matrix, PartitionedMatrix):
         return matrix.stored
     return int(matrix.nnz) if scipy.sparse.issparse(matrix) else matrix.shape[0] * matrix.shape[1]
@@ -26,6 +32,8 @@ def count_stored(matrix: Any) -> int:
 
 def count_by_column(matrix: Any) -> _Vector:
     """How many numbers of every column of a sparse matrix are stored."""
+    if isinstance(matrix, RowMatrix):
+        return np.asarray(reduce_rows(count_by_column, matrix.value))
     if isinstance(matrix, PartitionedMatrix):
         return matrix.column_counts
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
@@ -36,6 +44,8 @@ def count_pairs(matrix: Any, wanted: _Mask, intercept: int = 0) -> float:
 
     With ``intercept`` = 1 every row has one more number.
     """
+    if isinstance(matrix, RowMatrix):
+        return float(reduce_rows(count_pairs, matrix.value, wanted, intercept))
     pieces = [matrix]
     if isinstance(matrix, PartitionedMatrix):
         pieces = [csr for _, csr in matrix.cut()]

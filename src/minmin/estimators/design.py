@@ -24,6 +24,8 @@ from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.designs import Design as LinearDesign
 from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.mixed import select_rows
+from minmin.problems.linear.rows.design import RowDesign
+from minmin.problems.linear.rows.matrix import RowMatrix
 
 _Vector = np.ndarray[Any, Any]
 
@@ -113,7 +115,7 @@ def split_design(
 
     Parameters
     ----------
-    matrix : CSR, array or PartitionedMatrix, float32 or float64
+    matrix : CSR, array, PartitionedMatrix or RowMatrix, float32 or float64
     blocks : dict
         Column numbers by the name of the block.
     unpenalised : collection of names
@@ -133,7 +135,9 @@ def split_design(
     x_columns, y_columns = np.flatnonzero(~in_y), np.flatnonzero(in_y)
     X = take_columns(matrix, x_columns) if len(x_columns) else make_zero_column(matrix)
     Y = build_cheap_matrix(matrix, y_columns, fit_intercept)
-    if isinstance(matrix, PartitionedMatrix):
+    if isinstance(X, RowMatrix):
+        X = RowDesign(X.session.apply(wrap_checked, X.value, example=object()))
+    elif isinstance(matrix, PartitionedMatrix):
         X = wrap_checked(X)
     return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
 

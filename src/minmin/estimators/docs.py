@@ -87,7 +87,7 @@ n_iter_ : int
 result_ : minmin.Result
     How the run ended, whether the bound is proved (``certified``), and its history.
 n_features_in_ : int
-feature_names_in_ : array of shape (n_features_in_,)
+feature_names_in_ : array with one name per column
     Only if X is a data frame with column names."""
 
 _NEEDS = {"classes_": "class_weight", "cv_results_": "cv", "best_index_, best_score_": "cv"}

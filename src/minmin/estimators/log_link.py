@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import d2_tweedie_score
+from sklearn.metrics import d2_tweedie_score, mean_tweedie_deviance
 
+from minmin.core.rows import reduce_rows
+from minmin.estimators.cluster import lazy, score_lazily
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
 from minmin.estimators.model import SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Loss, Tweedie
+from minmin.problems.linear.rows.dask_data import is_dask
 
 _MEAN = "the expected target is exp(margin).\nThe intercept is not penalised."
 _document_poisson = document(
@@ -33,17 +37,18 @@ class LogLink(RegressorMixin, Inference):
     """p if the variance of the target is proportional to its mean to the power of p."""
 
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
-        low, sign = float(np.min(y)), "<=" if self._variance_power >= 2.0 else "<"
+        low, sign = float(reduce_rows(np.min, y, combine="min")), "<=" if self._variance_power >= 2.0 else "<"
         if low < 0.0 or (low == 0.0 and sign == "<="):
             kind = type(self).__name__.removeprefix("Block").removesuffix("CV").removesuffix("Regressor")
             raise ValueError(f"Some value(s) of y are out of the valid range of a {kind} target: {low:g} {sign} 0.")
         return y, weights
 
+    @lazy
     def predict(self, X: Any, offset: Any = None) -> Vector:
         """The expected target of each sample."""
         return np.exp(self._margins(X, offset))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
         """D², the share of the deviance that is explained: 1 is perfect, a constant prediction has 0.
 
         Parameters
@@ -55,7 +60,10 @@ class LogLink(RegressorMixin, Inference):
         Returns
         -------
         float
+            For Dask collections it is not computed yet.
         """
+        if is_dask(X):
+            return score_lazily(self, X, y, sample_weight, offset, partial(_add_deviances, power=self._variance_power))
         means = self.predict(X, offset)
         return float(d2_tweedie_score(y, means, sample_weight=sample_weight, power=self._variance_power))
 
@@ -63,6 +71,15 @@ class LogLink(RegressorMixin, Inference):
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
+
+
+def _add_deviances(y: Vector, predicted: Vector, weights: Vector, mean: float, power: float) -> tuple[float, float]:
+    total = float(weights.sum())
+    of_model, of_mean = (
+        total * float(mean_tweedie_deviance(y, means, sample_weight=weights, power=power))
+        for means in (predicted, np.full(len(y), mean))
+    )
+    return of_model, of_mean
 
 
 class PoissonModel(LogLink):

@@ -13,12 +13,15 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from minmin.core.rows import map_rows, reduce_rows
 from minmin.errors import InputError, show
+from minmin.estimators.cluster import lazy, score_lazily
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
 from minmin.estimators.model import SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Loss
+from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.softmax import SoftmaxLoss
 
 _document = document(
@@ -52,37 +55,32 @@ class Logistic(ClassifierMixin, Inference):
         return (len(self.classes_),) if len(self.classes_) > 2 else ()
 
     def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
-        try:
-            check_classification_targets(y)
-        except ValueError as error:
-            reason = str(error).partition(".")[0]
-            raise InputError(f"{reason}; this model predicts classes: for a regression use BlockRidge") from error
-        self.classes_ = np.unique(y)
-        codes = np.searchsorted(self.classes_, y)  # faster than np.unique(y, return_inverse=True)
+        self.classes_ = reduce_rows(_find_classes, y, combine="union")
+        codes = map_rows(np.searchsorted, self.classes_, y)  # faster than np.unique(y, return_inverse=True)
         if self.class_weight is not None:
-            of_class = self._weigh_classes(y, codes, weights)
-            weights = of_class[codes] if weights is None else weights * of_class[codes]
-        counts = np.bincount(codes, weights)
+            of_sample = map_rows(np.take, self._weigh_classes(codes, weights), codes)
+            weights = of_sample if weights is None else weights * of_sample
+        counts = reduce_rows(np.bincount, codes, weights, len(self.classes_))
         if (counts > 0).sum() < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
                 f"{show(self.classes_[counts.argmax()])}; add samples of another class"
             )
         self._require_classes(codes, weights, "the data")
-        return codes.astype(np.min_scalar_type(len(self.classes_))), weights
+        return map_rows(_shorten, codes, len(self.classes_)), weights
 
-    def _weigh_classes(self, y: Any, codes: Vector, weights: Vector | None) -> Vector:
+    def _weigh_classes(self, codes: Vector, weights: Vector | None) -> Vector:
         """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn."""
-        if not isinstance(self.class_weight, str) or weights is None:
-            return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=y))
+        if not isinstance(self.class_weight, str):
+            return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_))
         if self.class_weight != "balanced":
             raise InputError(f"class_weight must be a dict or 'balanced', got {self.class_weight!r}")
-        totals = np.bincount(codes, weights)
+        totals = reduce_rows(np.bincount, codes, weights, len(self.classes_)).astype(np.float64)
         balanced: Vector = np.divide(totals.sum(), len(totals) * totals, out=np.ones_like(totals), where=totals > 0.0)
         return balanced
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
-        counts = np.bincount(target, weights, minlength=len(self.classes_))
+        counts = reduce_rows(np.bincount, target, weights, len(self.classes_))
         if not counts.all():
             missing = self.classes_[counts == 0][0]
             raise InputError(
@@ -96,6 +94,7 @@ class Logistic(ClassifierMixin, Inference):
     def _unshape(self) -> tuple[Vector, Any]:
         return (self.coef_, self.intercept_) if len(self.coef_) > 1 else (self.coef_[0], self.intercept_[0])
 
+    @lazy
     def decision_function(self, X: Any, offset: Any = None) -> Vector:
         """The margins of the samples: positive for the second of two classes; for more, one column per class.
 
@@ -111,6 +110,7 @@ class Logistic(ClassifierMixin, Inference):
         margins = self._margins(X, offset)
         return margins if margins.shape[1] > 1 else margins[:, 0]
 
+    @lazy
     def predict(self, X: Any, offset: Any = None) -> Vector:
         """The most probable class of each sample."""
         margins = self.decision_function(X, offset)
@@ -118,17 +118,38 @@ class Logistic(ClassifierMixin, Inference):
         predicted: Vector = self.classes_[codes]
         return predicted
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """The share of samples whose class is predicted."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+        """The share of samples whose class is predicted; for Dask collections not computed yet."""
+        if is_dask(X):
+            return score_lazily(self, X, y, sample_weight, offset, _count_errors)
         return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
+    @lazy
     def predict_proba(self, X: Any, offset: Any = None) -> Vector:
         """The probability of each class, in the order of ``classes_``."""
         return _by_class(self.decision_function(X, offset), expit, softmax)
 
+    @lazy
     def predict_log_proba(self, X: Any, offset: Any = None) -> Vector:
         """The logarithms of the probabilities; accurate even if a probability underflows."""
         return _by_class(self.decision_function(X, offset), log_expit, log_softmax)
+
+
+def _find_classes(y: Vector) -> Vector:
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        reason = str(error).partition(".")[0]
+        raise InputError(f"{reason}; this model predicts classes: for a regression use BlockRidge") from error
+    return np.unique(y)
+
+
+def _shorten(codes: Vector, classes: int) -> Vector:
+    return codes.astype(np.min_scalar_type(classes))
+
+
+def _count_errors(y: Vector, predicted: Vector, weights: Vector, mean: float) -> tuple[float, float]:
+    return float(weights @ (predicted != y)), float(weights.sum())
 
 
 def _by_class(margins: Vector, of_two: Callable[[Vector], Vector], of_several: Callable[..., Vector]) -> Vector:

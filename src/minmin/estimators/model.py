@@ -17,8 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from minmin.errors import InputError, NoMinimumError
+from minmin.errors import DATA_LOST, InputError, NoMinimumError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
+from minmin.estimators.cluster import load_collections, make_example
 from minmin.estimators.design import Design
 from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.partitions import multiply
@@ -30,6 +31,7 @@ from minmin.estimators.text import TextColumns, check_data
 from minmin.problems.linear.designs import tidy_csr, wrap_checked
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
+from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.result import Result
 from minmin.solve import minimize
 
@@ -111,6 +113,8 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
     def _check_data(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
         """The matrix, what is known of its rows, and the columns of each block."""
         self._check_parameters()
+        if is_dask(X):
+            return self._check_collections(X, y, sample_weight, offset)
         if self._numeric_target:
             refuse_text(y)
         matrix, y = check_data(
@@ -130,11 +134,27 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         target, weights = self._check_target(y, weights)
         if offset is not None:
             offset = check_offset(offset, matrix.shape[0])
-            if self._outputs:
-                raise InputError(f"offset needs two classes, and y has {self._outputs[0]}; leave offset out")
+            self._refuse_offset()
         names = getattr(self, "feature_names_in_", None)
         blocks = resolve_blocks(self.blocks, X, self.n_features_in_, names)
         return matrix, Rows(target, weights, offset), spread_blocks(blocks, matrix)
+
+    def _check_collections(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
+        """The same for Dask collections, which stay where they are."""
+        weights: Any
+        matrix, y, weights, offset = load_collections(self, X, y, sample_weight, offset)
+        if self._numeric_target and y.dtype.kind == "U":
+            refuse_text(y.example)
+        target, weights = self._check_target(y, weights)
+        if offset is not None:
+            self._refuse_offset()
+        names = getattr(self, "feature_names_in_", None)
+        blocks = resolve_blocks(self.blocks, make_example(X), self.n_features_in_, names)
+        return matrix, Rows(target, weights, offset), spread_blocks(blocks, matrix)
+
+    def _refuse_offset(self) -> None:
+        if self._outputs:
+            raise InputError(f"offset needs two classes, and y has {self._outputs[0]}; leave offset out")
 
     def _check_parameters(self) -> None:
         check_scalar(self.tol, "tol", Real, min_val=0.0, include_boundaries="neither")
@@ -194,7 +214,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
             explained = NoMinimumError(f"the penalised loss has no minimum: {self._why_unbounded}")
             explained.result = error.result
             raise explained from error
-        if result.status == "interrupted":
+        if result.status == "interrupted" and not result.message.startswith(DATA_LOST):
             raise KeyboardInterrupt
         if result.status == "stalled" and result.certified and result.gap_bound <= _ROUNDING * _EPS * null.scale:
             message = f"f - f* <= {result.gap_bound:.3g} is as exact as rounding allows"
@@ -282,8 +302,9 @@ class SingleFit(BlockModel):
 
         Parameters
         ----------
-        X : array, scipy.sparse, frame or partitions of shape (n_samples, n_features)
-            Partitions are rows on disk: the X of :func:`minmin.datasets.open_partitions`.
+        X : array, scipy.sparse, frame, partitions or Dask collection of shape (n_samples, n_features)
+            Partitions are rows on disk: the X of :func:`minmin.datasets.open_partitions`. A Dask array or frame stays
+            on the cluster of the current client; y, sample_weight and offset may be Dask collections, too.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             At least 0; only their ratios matter.

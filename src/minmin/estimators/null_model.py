@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minmin.core.rows import reduce_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
 
@@ -47,44 +48,43 @@ class NullModel(NamedTuple):
 
 def fit_null_model(problem: LinearModel, fit_intercept: bool) -> NullModel:
     """The null model of a problem."""
-    target, weights = (np.asarray(a, dtype=np.float64) for a in (problem.target, problem.weights))
-    offset = None if problem.offset is None else np.asarray(problem.offset, dtype=np.float64)
-    loss = problem.loss
-    if loss.outputs > 1:
-        return _fit_classes(loss, problem.target, weights, fit_intercept)
-    sample = _Sample(loss, target, weights, np.zeros_like(weights) if offset is None else offset)
-    intercept = _find_intercept(sample) if fit_intercept else 0.0
-    return _measure(loss, sample.offset + intercept, problem.target, weights, intercept)
+    sample = _Sample(problem.loss, problem.target, problem.weights, problem.offset)
+    if problem.loss.outputs > 1:
+        intercept: Any = _find_shares(sample) if fit_intercept else np.zeros(problem.loss.outputs)
+    else:
+        intercept = _find_intercept(sample) if fit_intercept else 0.0
+    value, scale = sample.sum(_measure, intercept)
+    return NullModel(intercept, float(value), float(scale))
 
 
 class _Sample(NamedTuple):
     loss: Loss
-    target: Vector
-    weights: Vector
-    offset: Vector
+    target: Any
+    weights: Any
+    offset: Any
 
-    @property
-    def bracket(self) -> tuple[float, float]:
+    def sum(self, function: Callable[..., Vector], *args: Any) -> Vector:
+        """The sum over all rows of what a function of loss, target, weights and offset returns for some of them."""
+        return np.asarray(reduce_rows(function, self.loss.for_rows, *self[1:], *args))
+
+    def find_bracket(self) -> tuple[float, float]:
         """Two numbers between which the best intercept lies, whatever the units of the target and the offset."""
-        low, high = min(float(self.target.min()), 0.0), max(float(self.target.max()), 0.0)
-        return low - float(self.offset.max()) - _FARTHEST, high - float(self.offset.min()) + _FARTHEST
+        low, high = (float(reduce_rows(find, self.target, combine=how)) for find, how in _ENDS)
+        least, most = 0.0, 0.0
+        if self.offset is not None:
+            least, most = (float(reduce_rows(find, self.offset, combine=how)) for find, how in _ENDS)
+        return min(low, 0.0) - most - _FARTHEST, max(high, 0.0) - least + _FARTHEST
 
-    def differentiate(self, intercept: float) -> tuple[float, float, float]:
-        """Slope and curvature of the mean loss in the intercept, and the size of the slopes of all samples."""
-        margins = self.offset + intercept
-        with np.errstate(over="ignore", invalid="ignore"):
-            shared = self.loss.prepare(margins, self.target)
-            slopes = self.weights * self.loss.slope(margins, self.target, shared)
-            curvature = float(self.weights @ self.loss.curvature(margins, self.target, shared))
-        return float(slopes.sum()), curvature, float(np.abs(slopes).sum())
+
+_ENDS: tuple[tuple[Any, Any], ...] = ((np.min, "min"), (np.max, "max"))
 
 
 def _find_intercept(sample: _Sample) -> float:
     """The intercept that minimises the mean loss, by Newton's method inside a bracket."""
-    low, high = sample.bracket
+    low, high = sample.find_bracket()
     intercept = min(max(_guess(sample), low), high)
     for _ in range(_MOST_STEPS):
-        slope, curvature, size = sample.differentiate(intercept)
+        slope, curvature, size = sample.sum(_differentiate, intercept).tolist()
         if abs(slope) <= _ENOUGH * size or high - low <= _ENOUGH * (abs(low) + abs(high)):
             break
         if slope > 0.0 or math.isnan(slope):
@@ -100,25 +100,51 @@ def _guess(sample: _Sample) -> float:
     link = _LINKS.get(sample.loss.name)
     if link is None:
         return 0.0
+    target, offset = sample.sum(_average).tolist()
     try:
-        return link(float(sample.weights @ sample.target)) - float(sample.weights @ sample.offset)
+        return float(link(target) - offset)
     except ValueError:  # by a logarithm, if all targets are at the end of their range
         return 0.0
 
 
-def _fit_classes(loss: Loss, target: Any, weights: Vector, fit_intercept: bool) -> NullModel:
-    """The null model of more than two classes: the logarithms of their shares."""
-    classes = loss.outputs
-    intercept = np.zeros(classes)
-    if fit_intercept:
-        shares = np.bincount(np.asarray(target).astype(int), weights, minlength=classes)
-        intercept = np.log(np.maximum(shares, np.finfo(float).tiny))
-        intercept = intercept - intercept.mean()
-    return _measure(loss, np.tile(intercept, (len(weights), 1)), target, weights, intercept)
+def _find_shares(sample: _Sample) -> Vector:
+    """The intercepts of more than two classes: the logarithms of their shares."""
+    intercept = np.log(np.maximum(sample.sum(_add_by_class), np.finfo(float).tiny))
+    return np.asarray(intercept - intercept.mean())
 
 
-def _measure(loss: Loss, margins: Vector, target: Any, weights: Vector, intercept: Any) -> NullModel:
+def _in_double(column: Any) -> Vector:
+    return np.asarray(column, dtype=np.float64)
+
+
+def _differentiate(loss: Loss, target: Vector, weights: Vector, offset: Vector | None, intercept: float) -> Vector:
+    """Slope and curvature of the mean loss in the intercept, and the size of the slopes of all samples."""
+    target, weights = _in_double(target), _in_double(weights)
+    margins = np.zeros_like(weights) + intercept if offset is None else _in_double(offset) + intercept
+    with np.errstate(over="ignore", invalid="ignore"):
+        shared = loss.prepare(margins, target)
+        slopes = weights * loss.slope(margins, target, shared)
+        curvature = weights @ loss.curvature(margins, target, shared)
+    return np.array([slopes.sum(), curvature, np.abs(slopes).sum()])
+
+
+def _average(loss: Loss, target: Vector, weights: Vector, offset: Vector | None) -> Vector:
+    """The mean target and the mean offset."""
+    weights = _in_double(weights)
+    return np.array([weights @ _in_double(target), 0.0 if offset is None else weights @ _in_double(offset)])
+
+
+def _add_by_class(loss: Loss, target: Vector, weights: Vector, offset: Vector | None) -> Vector:
+    return np.bincount(target.astype(int), _in_double(weights), minlength=loss.outputs)
+
+
+def _measure(loss: Loss, target: Vector, weights: Vector, offset: Vector | None, intercept: Any) -> Vector:
+    """The mean loss, and the size of the terms that are summed in it."""
+    weights = _in_double(weights)
+    margins = np.zeros((len(weights), *np.shape(intercept))) + intercept
+    if offset is not None:
+        margins = margins + _in_double(offset)
     shared = loss.prepare(margins, target)
     values = loss.value(margins, target, shared)
     terms = np.abs(values) + np.abs(loss.slope(margins, target, shared) * margins).reshape(len(weights), -1).sum(axis=1)
-    return NullModel(intercept, float(weights @ values), float(weights @ terms))
+    return np.array([weights @ values, weights @ terms])

@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from minmin.errors import InputError
+from minmin.estimators.cluster import refuse_collections
 from minmin.estimators.design import Design
 from minmin.estimators.grid import path_order, resolve_grid
 from minmin.estimators.model import BlockModel, Sample
@@ -69,6 +70,7 @@ class PathFit(BlockModel):
         self
         """
         refuse_partitions(X, type(self).__name__)
+        refuse_collections(X, type(self).__name__)
         if offset is not None and self.scoring is not None:
             raise InputError("scoring cannot use an offset; leave scoring out: the score is then minus the mean loss")
         matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)

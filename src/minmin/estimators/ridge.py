@@ -9,11 +9,14 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
+from minmin.core.rows import map_rows, reduce_rows
+from minmin.estimators.cluster import lazy, score_lazily
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
 from minmin.estimators.model import SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Huber, Loss
+from minmin.problems.linear.rows.dask_data import is_dask
 
 _document = document(
     "Minimises the weighted mean of ½(margin - y)² plus Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not\n"
@@ -30,9 +33,9 @@ class RealTarget(RegressorMixin, Inference):
 
         Rounding errors then scale with the spread of y, not with its size.
         """
-        y = np.asarray(y, dtype=np.float64)
+        y = map_rows(_in_double, y)
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = np.mean(y, axis=0) if self.fit_intercept else np.zeros(y.shape[1:])
+            mean = reduce_rows(_sum, y) / y.shape[0] if self.fit_intercept else np.zeros(y.shape[1:])
         self._target_shift = np.where(np.isfinite(mean), mean, 0.0)[()]
         return y - self._target_shift, weights
 
@@ -43,13 +46,31 @@ class RealTarget(RegressorMixin, Inference):
     def _unshape(self) -> tuple[Vector, Any]:
         return self.coef_, self.intercept_ - self._target_shift
 
+    @lazy
     def predict(self, X: Any, offset: Any = None) -> Vector:
         """The expected target of each sample."""
         return self._margins(X, offset)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """R², the share of the variance that is explained: 1 is perfect, a constant prediction has 0."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+        """R², the share of the variance that is explained: 1 is perfect, a constant prediction has 0.
+
+        For Dask collections it is not computed yet.
+        """
+        if is_dask(X):
+            return score_lazily(self, X, y, sample_weight, offset, _add_squares)
         return float(r2_score(y, self.predict(X, offset), sample_weight=sample_weight))
+
+
+def _in_double(y: Any) -> Vector:
+    return np.asarray(y, dtype=np.float64)
+
+
+def _sum(y: Vector) -> Any:
+    return y.sum(axis=0)
+
+
+def _add_squares(y: Vector, predicted: Vector, weights: Vector, mean: float) -> tuple[float, float]:
+    return float(weights @ (y - predicted) ** 2), float(weights @ (y - mean) ** 2)
 
 
 class Gaussian(RealTarget):

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from minmin.core.vectors import dot
 from minmin.errors import InputError, UnsupportedError, show
 from minmin.estimators.blocks import Columns, resolve_blocks
+from minmin.estimators.cluster import refuse_collections
 from minmin.estimators.design import Design
 from minmin.estimators.inverse_hessian import FactorisedInverse, InverseHessian, IterativeInverse
 from minmin.estimators.model import BlockModel, Rows, Sample, Vector
@@ -72,6 +73,7 @@ def estimate_errors(
 ) -> Estimates:
     """Standard errors at the coefficients of a fitted model; see :meth:`Inference.standard_errors`."""
     check_is_fitted(model)
+    refuse_collections(X, "a standard error")
     check_columns(model, X)
     twin = copy(model)  # checking data sets attributes
     matrix, rows, _ = twin._check_data(X, y, sample_weight, offset)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
+from minmin.core.rows import Reduction, RowValue, reduce_rows
 from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.problems.linear.categories import CategoricalDesign
 from minmin.problems.linear.designs import wrap_checked
@@ -41,9 +44,26 @@ class Table:
     sizes: _Vector
     is_text: Mask
 
+    @staticmethod
+    def stack(tables: Sequence[Table]) -> Table:
+        """Tables with the same columns and categories, one above the other."""
+        stack = scipy.sparse.vstack if scipy.sparse.issparse(tables[0].numbers) else np.vstack
+        numbers = stack([table.numbers for table in tables])
+        return replace(tables[0], numbers=numbers, places=np.vstack([table.places for table in tables]))
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.places.shape[0], int(self.sizes.sum())
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether zeros among the numbers are stored."""
+        return not scipy.sparse.issparse(self.numbers)
+
+    @property
+    def stored(self) -> int:
+        """How many numbers and codes are stored."""
+        return int(self.places.size + (self.numbers.size if self.is_dense else self.numbers.nnz))
 
     @property
     def dtype(self) -> Any:
@@ -84,8 +104,13 @@ class Table:
         squares[self._text_features] = self._categories.to_like(weights, "X").column_squares(weights)
         return squares
 
-    def take(self, columns: Mask) -> tuple[CategoricalDesign | None, Columns, Any, Columns]:
-        """The categories and the numbers of some columns, and the features that they are.
+    def list_features(self, columns: Mask) -> Columns:
+        """The features of some columns in the order of designs: first categories, then numbers."""
+        of_text = self.find_features(np.flatnonzero(columns & self.is_text))
+        return np.concatenate([of_text, self._starts[columns & ~self.is_text]])
+
+    def take(self, columns: Mask) -> tuple[CategoricalDesign | None, Any]:
+        """The categories and the numbers of some columns.
 
         No categories are None. The codes of all text columns are not copied.
         """
@@ -100,16 +125,49 @@ class Table:
             places -= shifts.astype(places.dtype)
             places[missing] = width
             design = CategoricalDesign.from_places(places, width, self.dtype)
-        is_number = columns & ~self.is_text
         of_numbers = columns[~self.is_text]
-        numbers = self.numbers if of_numbers.all() else self.numbers[:, np.flatnonzero(of_numbers)]
-        return design, self.find_features(np.flatnonzero(columns & self.is_text)), numbers, self._starts[is_number]
+        return design, self.numbers if of_numbers.all() else self.numbers[:, np.flatnonzero(of_numbers)]
 
     def find_columns(self, features: Columns) -> Mask:
         """The columns of some features."""
         wanted = np.zeros(len(self.sizes), dtype=bool)
         wanted[np.searchsorted(self._starts, features, side="right") - 1] = True
         return wanted
+
+
+@dataclass(frozen=True)
+class RowTable(Table):
+    """A table whose rows are elsewhere; its arrays have no rows.
+
+    Attributes
+    ----------
+    value : RowValue
+        The table of every group of rows.
+    """
+
+    value: RowValue
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.value.rows.count, int(self.sizes.sum())
+
+    @cached_property
+    def stored(self) -> int:
+        return int(reduce_rows(_count_stored, self.value))
+
+
+def _count_stored(table: Table) -> int:
+    return table.stored
+
+
+def open_row_table(value: RowValue) -> RowTable:
+    """The table whose groups of rows these are."""
+    numbers, places, sizes, is_text = value.rows.fetch(Reduction(_describe, (value,), "list"))[0]
+    return RowTable(numbers, places, sizes, is_text, value)
+
+
+def _describe(table: Table) -> tuple[Any, ...]:
+    return table.numbers[:0], table.places[:0], table.sizes, table.is_text
 
 
 def spread_blocks(blocks: ColumnBlocks, matrix: Any) -> ColumnBlocks:

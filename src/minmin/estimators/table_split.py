@@ -12,13 +12,14 @@ import scipy.sparse
 from minmin.estimators.blocks import ColumnBlocks
 from minmin.estimators.cheap_matrix import make_zero_column
 from minmin.estimators.design import Design, check_names, split_design
-from minmin.estimators.table import Mask, Table
+from minmin.estimators.table import Mask, RowTable, Table
 from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.categories import CategoricalDesign
 from minmin.problems.linear.designs import Design as LinearDesign
 from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.mixed import MixedDesign
 from minmin.problems.linear.ones import OnesDesign
+from minmin.problems.linear.rows.design import RowDesign
 
 _MOST_COST_RATIO = 48
 """A block goes into Y if computing YᵀY takes at most this many multiplications per number in the data, as for a sparse
@@ -55,12 +56,16 @@ def _split_table(
     else:
         wanted = [blocks[name] for name in check_names(cheap, blocks)]
         in_y = table.find_columns(np.concatenate([np.zeros(0, dtype=np.intp), *wanted]))
-    categories, x_text, numbers, x_numbers = table.take(~in_y)
-    X = _join(categories, numbers, intercept=False) or make_zero_column(table)
-    categories, y_text, numbers, y_numbers = table.take(in_y)
-    Y = _join(categories, numbers, fit_intercept) or make_zero_column(table)
-    x_columns, y_columns = np.concatenate([x_text, x_numbers]), np.concatenate([y_text, y_numbers])
-    return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
+    X, Y = take_design(table, ~in_y, False), take_design(table, in_y, fit_intercept)
+    return Design(X, Y, table.list_features(~in_y), table.list_features(in_y), fit_intercept, blocks)
+
+
+def take_design(table: Table, columns: Mask, intercept: bool) -> Any:
+    """The design of some columns and perhaps an intercept; a column of zeros if there are none of these."""
+    if isinstance(table, RowTable):
+        return RowDesign(table.value.rows.apply(take_design, table.value, columns, intercept, example=object()))
+    categories, numbers = table.take(columns)
+    return _join(categories, numbers, intercept) or wrap_checked(make_zero_column(table))
 
 
 def _choose_columns(
@@ -70,8 +75,8 @@ def _choose_columns(
 
     Blocks without a penalty are taken first, at any cost, up to the largest size that the method factorises.
     """
-    rows, dense = table.shape[0], not scipy.sparse.issparse(table.numbers)
-    stored = rows * (table.places.shape[1] + intercept) + (table.numbers.size if dense else table.numbers.nnz)
+    rows, dense = table.shape[0], table.is_dense
+    stored = table.stored + intercept * rows
     chosen = np.zeros(len(table.sizes), dtype=bool)
     columns = {name: table.find_columns(features) for name, features in blocks.items()}
 

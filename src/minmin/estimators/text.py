@@ -68,14 +68,12 @@ def check_data(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool 
     frame = wrap_frame(X)
     if not reset:
         return _check_again(estimator, X, frame, options)
-    for name, allowed in (("missing", ("category", "error")), ("unseen", ("zero", "error"))):
-        if getattr(estimator, name) not in allowed:
-            raise InputError(f"{name} = {getattr(estimator, name)!r}; give {allowed[0]!r} or {allowed[1]!r}")
+    check_text_options(estimator)
     if frame is None or not {TEXT, OTHER} & set(frame.kinds):
         checked = validate_data(estimator, X, y, **options)
         estimator.categories_ = {}
         return checked
-    _require_known_types(frame)
+    require_known_types(frame)
     column = np.zeros((X.shape[0], 1))  # stands for X, to check y
     _, y = validate_data(estimator, column, y, **options)
     table, known = _read_table(frame, refuse_missing=estimator.missing == "error")
@@ -84,11 +82,18 @@ def check_data(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool 
     return table, y
 
 
+def check_text_options(estimator: Any) -> None:
+    """Raise if a parameter about text columns has a value that is not allowed."""
+    for name, allowed in (("missing", ("category", "error")), ("unseen", ("zero", "error"))):
+        if getattr(estimator, name) not in allowed:
+            raise InputError(f"{name} = {getattr(estimator, name)!r}; give {allowed[0]!r} or {allowed[1]!r}")
+
+
 def _check_again(estimator: Any, X: Any, frame: Frame | None, options: dict[str, Any]) -> Any:
     known: Known = getattr(estimator, "categories_", {})  # a saved model may have none
     if not known:
         if frame is not None:
-            _require_known_types(frame)
+            require_known_types(frame)
             _require_numbers(frame)
         return validate_data(estimator, X, reset=False, **options)
     if frame is None:
@@ -97,12 +102,12 @@ def _check_again(estimator: Any, X: Any, frame: Frame | None, options: dict[str,
             "frame or a pyarrow table with the same columns"
         )
     validate_data(estimator, X, reset=False, skip_check_array=True)
-    return _read_known(frame, known, estimator.missing == "error", estimator.unseen == "error")
+    return read_known(frame, known, estimator.missing == "error", estimator.unseen == "error")
 
 
 def _read_table(frame: Frame, refuse_missing: bool) -> tuple[Table, dict[str, list[Category]]]:
     """The columns of a frame, and the categories of its text columns."""
-    names = _name_columns(frame)
+    names = name_columns(frame)
     known: dict[str, list[Category]] = {}
     columns = [column for column, kind in enumerate(frame.kinds) if kind == TEXT]
     places = np.empty((frame.frame.shape[0], len(columns)), dtype=np.int32)
@@ -117,15 +122,15 @@ def _read_table(frame: Frame, refuse_missing: bool) -> tuple[Table, dict[str, li
     return _make_table(frame, names, known, places), known
 
 
-def _read_known(frame: Frame, known: Known, refuse_missing: bool, refuse_unseen: bool) -> Table:
+def read_known(frame: Frame, known: Known, refuse_missing: bool, refuse_unseen: bool) -> Table:
     """The columns of a frame of which the categories are known."""
-    names, width = _name_columns(frame), sum(len(categories) for categories in known.values())
+    names, width = name_columns(frame), sum(len(categories) for categories in known.values())
     places = np.empty((frame.frame.shape[0], len(known)), dtype=np.int32)
     start = 0
     for place, (name, categories) in enumerate(known.items()):
         if name not in names:
             raise InputError(f"X has no column {name!r}, which had text in fit; give a frame with the same columns")
-        codes = _read_text(frame, names.index(name), name)
+        codes = read_text(frame, names.index(name), name)
         if refuse_missing:
             require_present(codes, name)
         numbers = recognise(codes, categories)
@@ -152,7 +157,7 @@ def _make_table(frame: Frame, names: list[str], categories: Known, places: Vecto
     return Table(numbers, places, sizes, is_text)
 
 
-def _name_columns(frame: Frame) -> list[str]:
+def name_columns(frame: Frame) -> list[str]:
     """The names of the columns; x0, x1, ... if they are not text, as in scikit-learn."""
     if not all(isinstance(name, str) for name in frame.names):
         return _number_names(len(frame.names))
@@ -167,7 +172,7 @@ def _number_names(count: int) -> list[str]:
     return [f"x{number}" for number in range(count)]
 
 
-def _require_known_types(frame: Frame) -> None:
+def require_known_types(frame: Frame) -> None:
     for name, kind, dtype in zip(frame.names, frame.kinds, frame.types, strict=True):
         if kind == OTHER:
             what = "values of several types, or of none that is known" if str(dtype) == "object" else str(dtype)
@@ -180,7 +185,7 @@ def _require_numbers(frame: Frame) -> None:
             raise InputError(f"column {show(name)} holds text, but the model was fitted to numbers alone")
 
 
-def _read_text(frame: Frame, column: int, name: str) -> Codes:
+def read_text(frame: Frame, column: int, name: str) -> Codes:
     if frame.kinds[column] == TEXT:
         return frame.read_codes(column)
     if frame.is_empty(column):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -71,6 +71,25 @@ def judge_claims(summary: Summary) -> list[Claim]:
         *([_judge_smoothness()] if "paper" in races else []),
         *(_judge_sweeps(summary) if "kappa_x" in summary.groups else []),
     ]
+
+
+def summarise_claims(claims: list[Claim]) -> str:
+    """How many claims hold, in one sentence."""
+    if not claims:
+        return "The paper makes no claims about these experiments that the counts could confirm or refute."
+    verdicts = [{row.verdict for row in claim.rows} for claim in claims]
+    holding, failing = verdicts.count({"holds"}), verdicts.count({"does not hold"})
+    mixed = len(claims) - holding - failing
+    counts = [f"{holding} of {len(claims)} claims {'holds' if holding == 1 else 'hold'} in every case"]
+    counts += [f"{mixed} in some cases or mostly"] if mixed else []
+    counts += [f"{failing} in no case"] if failing else []
+    return f"{', '.join(counts)}."
+
+
+def count_verdicts(claims: list[Claim]) -> list[tuple[Verdict, int]]:
+    """How often each verdict occurs, in a fixed order."""
+    verdicts = [row.verdict for claim in claims for row in claim.rows]
+    return [(verdict, verdicts.count(verdict)) for verdict in get_args(Verdict)]
 
 
 def _judge_races(summary: Summary, groups: list[str]) -> list[Claim]:

@@ -68,28 +68,30 @@ def _rows_of_kinds(summary: Summary, titles: dict[Setting, str], kinds: dict[str
     """One row of panels per kind of cost and one column per setting, as in the paper."""
     figure = Figure(figsize=(11, 7.2), layout="constrained")
     panels = figure.subplots(2, len(titles), sharey=True)
+    labels = _label_curves(summary, list(titles), list(kinds))
     for row, kind in zip(panels, kinds, strict=True):
         for axis, setting in zip(row, titles, strict=True):
-            _draw_curves(axis, summary, setting, kind)
+            _draw_curves(axis, summary, setting, kind, labels)
             axis.set_xlabel(kinds[kind])
         row[0].set_ylabel(_GAP)
     for axis, text in zip(panels[0], titles.values(), strict=True):
         axis.set_title(text)
-    return _finish(figure, panels[0, 0], title)
+    return _finish(figure, title)
 
 
 def _seconds_figure(summary: Summary, groups: list[str]) -> Figure:
     """One row of panels per group."""
     figure = Figure(figsize=(11, 1.2 + 2.8 * len(groups)), layout="constrained")
     panels = np.atleast_2d(figure.subplots(len(groups), 3, sharey=True))
+    labels = _label_curves(summary, [setting for group in groups for setting in summary.group(group)], ["seconds"])
     for row, group in zip(panels, groups, strict=True):
         for axis, setting in zip(row, summary.group(group), strict=True):
-            _draw_curves(axis, summary, setting, "seconds")
+            _draw_curves(axis, summary, setting, "seconds", labels)
             axis.set_title(f"{GROUPS[group]}\n{_math(setting.label)}", fontsize="small")
         row[0].set_ylabel(_GAP)
     for axis in panels[-1]:
         axis.set_xlabel(_LABELS["seconds"])
-    return _finish(figure, panels[0, 0], "Seconds, one thread per run")
+    return _finish(figure, "Seconds, one thread per run")
 
 
 def _scaling_figure(summary: Summary) -> Figure:
@@ -102,16 +104,36 @@ def _scaling_figure(summary: Summary) -> Figure:
     fixed = {"kappa_x": "\\kappa_y = 10^4", "kappa_y": "\\kappa_x = 10^2"}
     for axis, group in zip(panels[0], fixed, strict=True):
         axis.set_title(f"${fixed[group]}$ fixed, $\\{group}$ grows")
-    return _finish(figure, panels[0, 0], "Calls against condition numbers, coupled quadratics")
+    return _finish(figure, "Calls against condition numbers, coupled quadratics", columns=3)
 
 
-def _draw_curves(axis: Axes, summary: Summary, setting: Setting, kind: str) -> None:
+def _label_curves(summary: Summary, settings: list[Setting], kinds: list[str]) -> dict[str, str]:
+    """The methods of a figure with their labels; of those whose curves are the same in every panel only the first."""
+    labels: dict[str, str] = {}
+    first_with: dict[tuple[bytes, ...], str] = {}
+    for method in settings[0].methods:
+        label = CONTESTANTS[method].label
+        if _is_tuned(method):
+            labels[method] = label.partition(",")[0]  # only the best step size is drawn
+            continue
+        curves = tuple(summary.matrix(setting.key, method, kind).tobytes() for setting in settings for kind in kinds)
+        first = first_with.setdefault(curves, method)
+        if first == method:
+            labels[method] = label
+        else:
+            labels[first] += f", also{label.rpartition(',')[2]}"
+    return labels
+
+
+def _draw_curves(axis: Axes, summary: Summary, setting: Setting, kind: str, labels: dict[str, str]) -> None:
     gaps = np.array(levels(summary.tol))
     for method in best_of_grid(summary, setting):
+        if method not in labels:
+            continue
         rows = summary.matrix(setting.key, method, kind)
         low, middle, high = spread(rows)
         reached = np.isfinite(middle)
-        axis.plot(middle[reached], gaps[reached], **_line(method))
+        axis.plot(middle[reached], gaps[reached], **_line(method), label=labels[method])
         if len(rows) > 1:
             axis.fill_betweenx(
                 gaps, low, high, where=np.isfinite(high), color=style_of(method).colour, alpha=0.18, lw=0
@@ -125,7 +147,7 @@ def _draw_scaling(axis: Axes, summary: Summary, group: str, kind: str) -> None:
     kappas = np.array([setting.varied for setting in settings])
     for method in settings[0].methods:
         low, middle, high = np.array([summary.at(s.key, method, summary.tol, kind) for s in settings]).T
-        axis.plot(kappas, middle, marker="o", markersize=3.5, **_line(method))
+        axis.plot(kappas, middle, marker="o", markersize=3.5, **_line(method), label=CONTESTANTS[method].label)
         axis.fill_between(kappas, low, high, color=style_of(method).colour, alpha=0.18, lw=0)
     axis.plot(
         kappas,
@@ -140,16 +162,25 @@ def _draw_scaling(axis: Axes, summary: Summary, group: str, kind: str) -> None:
 
 
 def _line(method: str) -> dict[str, Any]:
-    """The line style of a method. Only one step size of a method is drawn, so the label does not name it."""
-    label, colour, dashed, width = style_of(method)
-    if "step_size" in CONTESTANTS[method].options:
-        label = label.partition(",")[0]
-    return {"color": colour, "linestyle": _DASHES if dashed else "-", "linewidth": width, "label": label}
+    _, colour, dash, width = style_of(method)
+    return {
+        "color": colour,
+        "linestyle": _DASHES if dash and not _is_tuned(method) else "-",
+        "linewidth": width,
+    }
 
 
-def _finish(figure: Figure, first: Axes, title: str) -> Figure:
+def _is_tuned(method: str) -> bool:
+    """Whether a method is run with several step sizes, of which a figure shows the best."""
+    return "step_size" in CONTESTANTS[method].options
+
+
+def _finish(figure: Figure, title: str, columns: int = 4) -> Figure:
+    """Add a title and a legend with an entry per curve."""
     figure.suptitle(title)
-    figure.legend(*first.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    lines = [line for axis in figure.axes for line in axis.get_lines() if np.size(line.get_xdata())]
+    entries = {str(line.get_label()): line for line in lines}
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns, frameon=False)
     return figure
 
 

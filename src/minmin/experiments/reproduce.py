@@ -12,6 +12,7 @@ from minmin.experiments.figures import draw_figures, render
 from minmin.experiments.journal import Journal
 from minmin.experiments.machine import machine
 from minmin.experiments.page import build_page
+from minmin.experiments.page.documentation import find_documentation
 from minmin.experiments.race import format_level
 from minmin.experiments.relatives.claims import judge_relatives
 from minmin.experiments.relatives.figure import draw_relatives
@@ -89,7 +90,9 @@ def reproduce(
     contents["results.json"] = results_json(summary, trials, claims, seeds)
     contents["results.csv"] = results_csv(summary)
     contents["times.json"] = times_json(summary, this_machine)
-    contents["index.html"] = build_page(summary, trials, claims, list(figures), seeds, this_machine, command)
+    contents["index.html"] = build_page(
+        summary, trials, claims, list(figures), seeds, this_machine, command, find_documentation(out)
+    )
     for name, content in contents.items():
         write_atomically(out / name, content)
     return Report(out / "index.html", len(wanted), claims)

@@ -1,4 +1,4 @@
-"""The line styles of the contestants: one colour per method, dashes for its variants."""
+"""The line styles of the contestants: one colour per method, one pattern of dashes per variant."""
 
 from __future__ import annotations
 
@@ -19,19 +19,31 @@ _COLOURS = {
     "scaffold": "#009E73",
 }
 """The palette of Okabe and Ito, which colour-blind readers can distinguish."""
+ON_DARK = {
+    "#0072B2": "#3D9BE0",
+    "#D55E00": "#F0803C",
+    "#009E73": "#2DC79A",
+    "#E69F00": "#F2B632",
+    "#4D4D4D": "#C3C8CE",
+    "#CC79A7": "#E59AC4",
+    "#56B4E9": "#9ADCFF",
+}
+"""The same palette for a dark background: each colour with its lighter version."""
 
 
 class Style(NamedTuple):
+    """How a contestant is drawn; ``dash`` is 0 for a solid line, and counts the variants of its method."""
+
     label: str
     colour: str
-    dashed: bool
+    dash: int
     width: float
 
 
 def style_of(key: str) -> Style:
     contestant = CONTESTANTS[key]
     kind = contestant.method, contestant.federated
-    variants = (other.key for other in CONTESTANTS.values() if (other.method, other.federated) == kind)
-    dashed = key != next(variants)
-    width = 2.4 if contestant.method in ("bam", "reduced-lbfgs") and not dashed else 1.6
-    return Style(contestant.label, _COLOURS[contestant.method], dashed, width)
+    variants = [other.key for other in CONTESTANTS.values() if (other.method, other.federated) == kind]
+    dash = variants.index(key)
+    width = 2.4 if contestant.method in ("bam", "reduced-lbfgs") and dash == 0 else 1.6
+    return Style(contestant.label, _COLOURS[contestant.method], dash, width)

@@ -74,7 +74,7 @@ def run(
     method : {"reduced-lbfgs", "bam", "fedrecon", "fedavg", "scaffold", "proxskip"} or Method
         A name, or an object that moves y by tasks, such as ``minmin.methods.Bam(inner="newton")``. The first two are
         those of :func:`minmin.minimize`; "reduced-lbfgs" with ``stateless=True`` is for clients that keep no state. The
-        others are methods to compare with, from :mod:`minmin.federated.baselines`.
+        others are methods to compare with.
     engine : {"local", "processes", "flower"} or Engine
         How messages are carried: by function calls, as bytes to one process per client, or by Flower's simulation; or
         your own engine.

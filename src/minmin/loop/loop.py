@@ -12,7 +12,7 @@ from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, first_array
-from minmin.errors import CheckpointError, MinMinError
+from minmin.errors import DATA_LOST, CheckpointError, DataLostError, MinMinError
 from minmin.loop.checkpoint import Checkpoint
 from minmin.loop.clock import Clock
 from minmin.loop.progress import Progress
@@ -157,7 +157,7 @@ class Loop:
                 end = self._iterate_and_save()
                 try:
                     return self._choose_result(end)
-                except RunEnded:  # the clients that ended the run cannot compute f either
+                except (DataLostError, RunEnded):  # those who ended the run cannot compute f either
                     last = self._recorder.last
                     return self._make_result(
                         last or self._recorder.record_without_value(self._candidate, self._steps), end
@@ -189,6 +189,8 @@ class Loop:
             with contextlib.suppress(RunEnded):  # this is the last chance to measure
                 self._recorder.measure(self._candidate)
             return ended.end
+        except DataLostError as lost:
+            return End("interrupted", f"{DATA_LOST}{lost}")
         except KeyboardInterrupt:
             return End("interrupted", "interrupted from the keyboard")
         return end

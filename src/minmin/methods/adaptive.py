@@ -93,8 +93,8 @@ class Adaptive(Method):
     Too large a μ corrects itself: the run is then slow along the directions of least curvature, so that its secants
     show them. Too low an L does, too: steps along the directions of largest curvature grow.
 
-    Guarantee: none. The bound is an estimate: a direction in which f is flat may stay hidden. docs/methods.md says how
-    often it was too low on quadratics with κ up to 10⁴ and on GLMs, and how many calls of ∇ₓ the runs took.
+    Guarantee: none. The bound is an estimate: a direction in which f is flat may stay hidden. See
+    docs/benchmarks/constants.md: how often it was too low on quadratics with κ up to 10⁴ and on GLMs, and the calls.
 
     Reference: momentum is dropped by the gradient scheme of O'Donoghue and Candès, "Adaptive restart for accelerated
     gradient schemes" (2015). The secant |d∇f|²/<d∇f, dz> is the inverse of a step length of Barzilai and Borwein,

@@ -84,7 +84,7 @@ class Bam(AdaptableMethod):
         Whether to estimate the constants during the run; the problem needs none, and the bound is an estimate. See
         :class:`minmin.methods.adaptive.Adaptive`.
     scheme : {"nesterov", "triple-momentum"}, default "nesterov"
-        "nesterov" is Algorithm 1. "triple-momentum" has other steps, see :mod:`minmin.methods.triple_momentum`, and
+        "nesterov" is Algorithm 1. "triple-momentum" has other steps, see docs/explanation/theory.md, and
         takes about 0.85 times as many calls of ∇ₓ. Theorem 2.2 does not cover it: its rate is proved for exact inner
         solves only, and certified numerically for inexact ones. It takes no terms.
     seed : int

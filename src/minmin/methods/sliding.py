@@ -77,8 +77,8 @@ class Sliding(Method):
     It is an accelerated proximal point method for g with f linearised, as BAM is one in y with a gradient step in x.
 
     Guarantee: Ψ^{k+1} <= (1 - α)Ψ^k with Ψ^k = F(z̄^k) - F* + |z^k - z*|²/2, whatever the inner solver; the proof is in
-    docs/theory.md. α is about √λ, so ∇f is called O(√L_f log 1/ε) times, whatever L_g is. An inner problem has the
-    condition number 1 + O(L_g/L_f) and takes O(max(1, √(L_g/L_f))) calls of ∇g with "nag-ogmg", together
+    docs/explanation/theory.md. α is about √λ, so ∇f is called O(√L_f log 1/ε) times, whatever L_g is. An inner problem
+    has the condition number 1 + O(L_g/L_f) and takes O(max(1, √(L_g/L_f))) calls of ∇g with "nag-ogmg", together
     O(max(√L_f, √L_g) log 1/ε); the worst case of "lbfgs" and "nag" has another factor log(L_g/L_f). The bound needs no
     further calls: F(z̄⁺) - F* <= |v|²/2 + L/2 |z̄⁺ - z_under|². It rests on L_f, too, not only on μ.
 

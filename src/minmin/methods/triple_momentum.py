@@ -11,7 +11,7 @@ first-order method for minimizing strongly convex functions" (2018)::
     ξ_x⁺ = ξ_x + β(ξ_x - ξ_x⁻) - (1+ρ)/L_x ∇ₓf(x_under, ȳ)                   take_step
     ξ_y⁺ = ξ_y + β(ξ_y - ξ_y⁻) - (1+ρ)λ/s ∇ᵧf(x_under, ȳ)                    take_step
 
-docs/theory.md says what is proved of it, and what is only certified numerically.
+docs/explanation/theory.md says what is proved of it, and what is only certified numerically.
 """
 
 from __future__ import annotations

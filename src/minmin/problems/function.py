@@ -56,8 +56,8 @@ class Function(Problem):
         the block alone) + a, for k blocks. They count as proved: a wrong number makes the bound wrong.
     costs : list of float, optional
         For several blocks: what each gradient costs, in any unit. With ``L`` and ``mu`` it says which block is outside
-        of which; docs/methods.md says how. By default all blocks cost the same, but two blocks keep their order, as x
-        and y do.
+        of which; docs/guides/methods.md says how. By default all blocks cost the same, but two blocks keep their order,
+        as x and y do.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A real SuperLink with real SuperNodes on the loopback interface, as docs/flower.md has it, and what they open."""
+"""A real SuperLink and SuperNodes on the loopback interface, as docs/guides/flower.md has them, and what they open."""
 
 import json
 import subprocess

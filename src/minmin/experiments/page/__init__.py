@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 from importlib.resources import files
@@ -11,18 +13,29 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from minmin.experiments.claims import RULE, Claim
-from minmin.experiments.contestants import CONTESTANTS
-from minmin.experiments.race import format_level, levels
-from minmin.experiments.relatives.report import describe_studies, panel_data
+from minmin.experiments.claims import RULE, Claim, count_verdicts, summarise_claims
+from minmin.experiments.page.curves import DASHES, collect_curves, list_panels
+from minmin.experiments.page.tables import build_table
+from minmin.experiments.race import format_level
+from minmin.experiments.relatives.report import describe_studies
 from minmin.experiments.relatives.studies import MOST_SEEDS
 from minmin.experiments.relatives.trials import Trials
-from minmin.experiments.results import infinite_to_none, select_table_levels
 from minmin.experiments.settings import GROUPS, describe_group
-from minmin.experiments.styles import style_of
-from minmin.experiments.summary import KINDS, Spread, Summary, theory_line
+from minmin.experiments.styles import ON_DARK, style_of
+from minmin.experiments.summary import Summary
 
-_SYMBOLS = {"grad_x": "∇ₓ", "grad_y": "∇ᵧ"}
+_PAPERS = ("The paper's experiments, repeated", "repeats its experiments and counts all gradient calls")
+_ALONE = {
+    "relatives": (
+        "Relatives and extensions of BAM",
+        "counts the gradient calls of methods and extensions that the paper names",
+    ),
+    "federated": (
+        "The paper's federated application",
+        "runs the application that the paper names and counts all gradient calls",
+    ),
+}
+"""Titles of pages on the paper's experiments, or on another one alone, and what they do."""
 
 
 def build_page(
@@ -33,8 +46,13 @@ def build_page(
     seeds: int,
     machine: dict[str, str],
     command: str,
+    documentation: str | None,
 ) -> bytes:
-    """Build the page. ``command`` is the command that made the report, with EXPERIMENT in place of the experiment."""
+    """Build the page.
+
+    ``command`` is the command that made the report, with EXPERIMENT in place of the experiment; ``documentation`` is
+    the address of the documentation, if it is known.
+    """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["symbols"] = _symbols
     folder = files("minmin.experiments.page")
@@ -42,119 +60,87 @@ def build_page(
     experiments = list(dict.fromkeys(setting.experiment for setting in summary.settings))
     if trials.studies:
         experiments.append("relatives")
+    alone = experiments[0] if len(experiments) == 1 else "all"
+    title, aim = _ALONE.get(alone, _PAPERS)
+    parts = _parts(summary, command)
+    relatives = describe_studies(trials)
     return template.render(
         css=folder.joinpath("page.css").read_text("utf-8"),
         script=folder.joinpath("page.js").read_text("utf-8"),
-        plotly=get_plotlyjs(),
-        data=json.dumps(_data(summary, trials), ensure_ascii=False, allow_nan=False).replace("</", "<\\/"),
+        plotly=_pack(get_plotlyjs()),
+        data=_pack(json.dumps(collect_curves(summary, trials), ensure_ascii=False, allow_nan=False)),
+        inks=ON_DARK,
+        dashes=DASHES,
+        title=title,
+        aim=aim,
+        lead=summarise_claims(claims),
+        documentation=documentation,
         tol=format_level(summary.tol),
         seeds=seeds,
-        command=command.replace("EXPERIMENT", experiments[0] if len(experiments) == 1 else "all"),
-        verdicts=_count_verdicts(claims),
+        command=command.replace("EXPERIMENT", alone),
+        verdicts=count_verdicts(claims),
         rule=RULE,
         claims=claims,
         figures=figures,
-        methods=[{"key": key, **style_of(key)._asdict()} for key in summary.methods],
-        groups=[_group(summary, group, command) for group in summary.groups],
-        relatives=describe_studies(trials),
+        contents=_contents(claims, parts, relatives),
+        parts=parts,
+        relatives=relatives,
         relatives_seeds=MOST_SEEDS,
         relatives_command=command.replace("EXPERIMENT", "relatives"),
         machine=machine,
     ).encode()
 
 
-def _count_verdicts(claims: list[Claim]) -> list[tuple[str, int]]:
-    """How often each verdict occurs, in a fixed order."""
-    verdicts = [row.verdict for claim in claims for row in claim.rows]
-    return [(verdict, verdicts.count(verdict)) for verdict in ("holds", "holds mostly", "does not hold")]
+def _pack(text: str) -> str:
+    """Text in a quarter to a half of its size, which the page unpacks; the same text gives the same letters."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _symbols(text: str) -> Markup:
     """Text with subscripts for κ_x, L_y and so on."""
-    return Markup(re.sub(r"([A-Za-zκμ])_(xx|yy|xy|[xyfg])\b", r"\1<sub>\2</sub>", str(escape(text))))
+    return Markup(re.sub(r"([A-Za-zακμ])_(xx|yy|xy|[xyfgi])\b", r"\1<sub>\2</sub>", str(escape(text))))
+
+
+def _parts(summary: Summary, command: str) -> list[dict[str, Any]]:
+    """The sections with curves: races to a relative gap, and sweeps over condition numbers, each with its methods."""
+    sections: dict[str, list[str]] = {}
+    for group in summary.groups:
+        sweep = summary.group(group)[0].experiment == "scaling"
+        sections.setdefault("scaling" if sweep else "curves", []).append(group)
+    return [
+        {
+            "key": key,
+            "title": key.capitalize(),
+            "methods": [
+                {"key": method, **style_of(method)._asdict()}
+                for method in summary.methods
+                if any(method in summary.group(group)[0].methods for group in groups)
+            ],
+            "groups": [_group(summary, group, command) for group in groups],
+        }
+        for key, groups in sections.items()
+    ]
 
 
 def _group(summary: Summary, group: str, command: str) -> dict[str, Any]:
-    settings = summary.group(group)
-    sweep = settings[0].experiment == "scaling"
+    setting = summary.group(group)[0]
     return {
-        "sweep": sweep,
+        "key": group,
         "title": GROUPS[group],
-        "text": describe_group(settings[0]),
-        "panels": (
-            [{"key": f"{group}/{kind}", "label": f"{_SYMBOLS[kind]} calls"} for kind in KINDS]
-            if sweep
-            else [{"key": setting.key, "label": setting.label} for setting in settings]
-        ),
-        "table": _table(summary, group),
-        "command": command.replace("EXPERIMENT", settings[0].experiment),
+        "text": describe_group(setting),
+        "panels": list_panels(summary, group),
+        "table": build_table(summary, group),
+        "command": command.replace("EXPERIMENT", setting.experiment),
     }
 
 
-def _table(summary: Summary, group: str) -> dict[str, Any]:
-    settings = summary.group(group)
-    in_table = [summary.tol] if settings[0].experiment == "scaling" else select_table_levels(summary.tol)
-    columns = [(setting, level) for setting in settings for level in in_table]
-    return {
-        "heads": [f"{setting.label}, gap {format_level(level)}" for setting, level in columns],
-        "rows": [
-            {
-                "label": CONTESTANTS[method].label,
-                "cells": [_cell(summary, setting.key, method, level) for setting, level in columns],
-            }
-            for method in settings[0].methods
-        ],
-    }
-
-
-def _cell(summary: Summary, setting: str, method: str, level: float) -> dict[str, str]:
-    x, y = (summary.at(setting, method, level, kind) for kind in KINDS)
-    several = len(summary.runs[setting, method]) > 1
-    return {"median": f"{_count(x.median)} / {_count(y.median)}", "band": f"{_band(x)} / {_band(y)}" if several else ""}
-
-
-def _band(spread: Spread) -> str:
-    return f"{_count(spread.low)}–{_count(spread.high)}"
-
-
-def _count(calls: float) -> str:
-    return f"{calls:.0f}" if calls < float("inf") else "not reached"
-
-
-def _data(summary: Summary, trials: Trials) -> dict[str, Any]:
-    """The data from which the page draws the curves."""
-    panels: dict[str, Any] = {}
-    for group in summary.groups:
-        settings = summary.group(group)
-        if settings[0].experiment == "scaling":
-            panels |= {f"{group}/{kind}": _sweep(summary, group, kind) for kind in KINDS}
-        else:
-            panels |= {setting.key: {"runs": _runs(summary, setting.key)} for setting in settings}
-    return {
-        "tol": format_level(summary.tol),
-        "levels": levels(summary.tol),
-        "methods": {key: style_of(key)._asdict() for key in summary.methods},
-        "panels": panels | panel_data(trials),
-    }
-
-
-def _runs(summary: Summary, setting: str) -> dict[str, Any]:
-    return {
-        method: [{"grad_x": run.grad_x, "grad_y": run.grad_y, "seconds": run.seconds} for run in runs]
-        for (key, method), runs in summary.runs.items()
-        if key == setting
-    }
-
-
-def _sweep(summary: Summary, group: str, kind: str) -> dict[str, Any]:
-    settings = summary.group(group)
-    return {
-        "sweep": group.replace("kappa", "κ"),
-        "kind": kind,
-        "kappas": [setting.varied for setting in settings],
-        "calls": {
-            method: [infinite_to_none(summary.at(setting.key, method, summary.tol, kind)) for setting in settings]
-            for method in settings[0].methods
-        },
-        "theory": [value if value < float("inf") else None for value in theory_line(summary, group, kind)],
-    }
+def _contents(
+    claims: list[Claim], parts: list[dict[str, Any]], relatives: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The sections of the page in their order, each with its entries."""
+    return [
+        *([{"key": "verdicts", "title": "Verdicts", "entries": []}] if claims else []),
+        *({"key": part["key"], "title": part["title"], "entries": part["groups"]} for part in parts),
+        *([{"key": "relatives", "title": "Relatives of BAM", "entries": relatives}] if relatives else []),
+        {"key": "files", "title": "Files", "entries": []},
+    ]

@@ -6,7 +6,7 @@ import re
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogFormatter, NullLocator
 
 from minmin.experiments.relatives.panels import draw_curves, name_calls
 from minmin.experiments.relatives.study import Study
@@ -43,6 +43,9 @@ def _draw_panel(axis: Axes, trials: Trials, study: Study) -> None:
     if max(varied) <= 10.0 * min(varied):  # too few powers of ten to read the axis by
         axis.set_xticks(varied, [f"{value:g}" for value in varied])
         axis.xaxis.set_minor_locator(NullLocator())
+    if axis.get_ylim()[1] < 30.0 * axis.get_ylim()[0]:  # too few here, too: plain numbers between them
+        axis.yaxis.set_major_formatter(LogFormatter())
+        axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     axis.set(xlabel=_math(study.axis), ylabel=_math(name_calls(study)))
     axis.set_title(_math(study.title), fontsize="medium")
     axis.grid(alpha=0.3)
@@ -53,4 +56,5 @@ def _math(text: str) -> str:
     """Symbols such as κ_x and ∇ₓ as formulas: not every font has the letters."""
     text = text.replace("∇ₓ", "$\\nabla_x$").replace("∇ᵧ", "$\\nabla_y$")
     text = re.sub("∇([₁₂₃])", lambda found: f"$\\nabla_{' ₁₂₃'.index(found[1])}$", text).replace("ρ²", "$\\rho^2$")
-    return re.sub(r"\b([Ldκ])_(\w)", lambda found: f"${found[1].replace('κ', chr(92) + 'kappa')}_{found[2]}$", text)
+    text = re.sub(r"\b([Ldκ])_(\w)", r"$\1_\2$", text)
+    return re.sub(r"\$κ(_\w)\$|κ", lambda found: f"$\\kappa{found[1] or ''}$", text)

@@ -18,9 +18,10 @@ def describe_studies(trials: Trials) -> list[dict[str, Any]]:
     """What the page's template shows of each study."""
     return [
         {
+            "key": study.key,
             "title": study.title,
             "text": study.text,
-            "panel": study.key if study.lines else "",
+            "has_panel": bool(study.lines),
             "caption": " / ".join(name_kind(symbol) for symbol in study.kinds.values()),
             "table": _table(trials, study),
         }
@@ -32,6 +33,7 @@ def _table(trials: Trials, study: Study) -> dict[str, Any]:
     """A row per point: what varies, and the calls of each contender."""
     return {
         "heads": [contender.label for contender in study.contenders],
+        "levels": [],
         "rows": [
             {
                 "label": point.label,
@@ -60,7 +62,7 @@ def panel_data(trials: Trials) -> dict[str, Any]:
     return {
         study.key: {
             "x": [point.varied for point in study.points],
-            "x_title": re.sub(r"_(\w)", r"<sub>\1</sub>", study.axis),
+            "x_title": _subscripts(study.axis),
             "y_title": name_calls(study),
             "curves": [
                 {
@@ -76,6 +78,11 @@ def panel_data(trials: Trials) -> dict[str, Any]:
         for study in trials.studies
         if study.lines
     }
+
+
+def _subscripts(text: str) -> str:
+    """κₓ for κ_x; letters without a subscript of their own, as in L_f, get the tag that the axis understands."""
+    return re.sub(r"_(\w)", r"<sub>\1</sub>", text.replace("_x", "ₓ").replace("_y", "ᵧ"))
 
 
 def _finite(spread: Spread) -> list[float | None]:

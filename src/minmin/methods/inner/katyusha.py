@@ -39,9 +39,9 @@ class KatyushaSolver(InnerSolver):
     Row i is drawn with probability q_i = L_i/L̄, L̄ = Σ L_i. L and μ are those of the objective A.
 
     Guarantee: with 1/η = θ₁(1 + L̄/(bθ₂L)) and any b and p, E Ψ⁺ <= (1 - min(ηρ/(1 + ηρ), pθ₁/(1 + θ₁))) Ψ for a Ψ that
-    is at least A(w) - A* times a constant; docs/theory.md has the proof. It is that of the reference, where b = 1,
-    w⁺ = y, and L is the largest L_i. With b, p and θ₁ of :func:`find_parameters` a factor e takes n + √(nκ̄) rows, up to
-    a constant, κ̄ = L̄/μ; accelerated gradient takes n√κ, κ = L/μ.
+    is at least A(w) - A* times a constant; docs/explanation/theory.md has the proof. It is that of the reference, where
+    b = 1, w⁺ = y, and L is the largest L_i. With b, p and θ₁ of :func:`find_parameters` a factor e takes n + √(nκ̄)
+    rows, up to a constant, κ̄ = L̄/μ; accelerated gradient takes n√κ, κ = L/μ.
 
     A full gradient is known at snapshots only, so only there a point can be good enough. After as many rows as T_max
     full gradients have, accelerated gradient from the centre takes over, as with "lbfgs". It also takes the place of

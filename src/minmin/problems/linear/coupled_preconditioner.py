@@ -16,13 +16,13 @@ import numpy as np
 from minmin.core.arrays import Array, array_eps, reshape, sum_rows, to_like, to_numpy
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import rounding_error
+from minmin.core.rows import map_rows
 from minmin.numerics.dense import DENSE_UP_TO
-from minmin.problems.linear.margin_hessian import DiagonalHessian
 from minmin.problems.linear.preconditioner import SampledPreconditioner, weaken
+from minmin.problems.linear.rows.loss import make_diagonal_hessian
 from minmin.problems.linear.sampling import (
     MOST_STEPS,
     ROWS_PER_COEFFICIENT,
-    draw_rows,
     factorize_without_y,
     price_in_steps,
     price_of_sample,
@@ -84,15 +84,16 @@ class CoupledPreconditioner(KroneckerPreconditioner):
     def __init__(self, evaluation: LinearEvaluation, coupling: _Vector):
         self._model, self._hessian = evaluation.model, evaluation.margin_hessian
         block, h = self._model.x_block, self._hessian.diagonal
-        self._of_traces = DiagonalHessian(sum_rows(h))
+        self._of_traces = make_diagonal_hessian(map_rows(sum_rows, h))
         self._squares = block.column_squares(self._of_traces.diagonal)
         self._mean = coupling / np.trace(coupling)
         eigenvalues, vectors = np.linalg.eigh(self._mean)
         # That of the vector of ones is zero, but for rounding errors.
-        self._eigenvalues = to_like(np.maximum(eigenvalues, rounding_error(array_eps(h), 1.0)), h)
+        self._eigenvalues = to_like(np.maximum(eigenvalues, rounding_error(array_eps(h), 1.0)), self._squares)
         alpha: Any = block.column_penalty()
         alpha = alpha if block.penalty.is_one_number else alpha[:, None]
-        super().__init__(weaken(self._squares[:, None] * self._eigenvalues + alpha, alpha), to_like(vectors, h))
+        diagonal = weaken(self._squares[:, None] * self._eigenvalues + alpha, alpha)
+        super().__init__(diagonal, to_like(vectors, diagonal))
 
     @property
     def price(self) -> float:  # type: ignore[override]
@@ -126,10 +127,9 @@ class CoupledPreconditioner(KroneckerPreconditioner):
         column.
         """
         m, K = self._model, self._model.x_block.outputs
-        drawn = draw_rows(self._hessian, _ROWS_IN_SAMPLE * (m.d_x + m.d_y))
-        if drawn is None:
+        matrix = sample_gram(m, self._hessian, _ROWS_IN_SAMPLE * (m.d_x + m.d_y))
+        if matrix is None:
             return None
-        matrix = sample_gram(m, *drawn)
         blocks, column = matrix.reshape(self._size, K, self._size, K), np.arange(self._size)
         squares = np.trace(blocks[column, :, column, :], axis1=1, axis2=2)
         missed = np.maximum(self._compute_squares() - squares, 0.0)
@@ -146,11 +146,10 @@ class CoupledPreconditioner(KroneckerPreconditioner):
         y is eliminated as if K - 1 eigenvalues of that mean were equal, and the last one zero.
         """
         m, K = self._model, self._model.x_block.outputs
-        drawn = draw_rows(self._of_traces, ROWS_PER_COEFFICIENT * self._size)
-        if drawn is None:
+        matrix = sample_gram(m, self._of_traces, ROWS_PER_COEFFICIENT * self._size)
+        if matrix is None:
             return None
         alpha_y, alpha = (block.penalty.to_numpy(block.size)[::K] for block in (m.y_block, m.x_block))
-        matrix = sample_gram(m, *drawn)
         squares = np.maximum(np.diagonal(matrix), self._compute_squares())
         np.fill_diagonal(matrix, squares + (K - 1) * np.concatenate([alpha_y, alpha]))
         factors = factorize_without_y(matrix, len(alpha_y), array_eps(self.diagonal))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,7 +13,17 @@ import scipy.sparse
 from array_api_compat import array_namespace, device, is_numpy_array
 from scipy.linalg import get_blas_funcs
 
-from minmin.core.arrays import Array, as_real, describe_kind, dtype_name, require_finite, to_like, to_numpy
+from minmin.core.arrays import (
+    Array,
+    as_real,
+    describe_kind,
+    dtype_name,
+    require_finite,
+    reshape,
+    to_like,
+    to_numpy,
+    zeros,
+)
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
 from minmin.problems.linear.pairs import RowPairs
@@ -71,6 +82,15 @@ class Design(ABC):
     @abstractmethod
     def row_norms_squared(self) -> Array:
         """|a_i|² of every row, computed once."""
+
+    def zero_image(self, v: Array) -> Array:
+        """A·v for v = 0, without a product."""
+        zero = zeros(self.shape[0] * math.prod(v.shape[1:]), v)
+        return zero if v.ndim == 1 else reshape(zero, (self.shape[0], *v.shape[1:]))
+
+    def ones(self) -> Array:
+        """A one for every row."""
+        return zeros(self.shape[0], self.prototype) + 1.0
 
     @abstractmethod
     def columns(self, chosen: Matrix) -> Design:

@@ -127,7 +127,8 @@ def find_dual_point(evaluation: LinearEvaluation, after: LinearYStepModel, left:
     if not left < math.inf:
         return DualPoint(math.inf)
     m, h = evaluation.model, evaluation.margin_hessian
-    return m.loss.find_dual_point(after.image, evaluation.margins, m.target, m.weights, h, left)
+    point = m.loss.find_dual_point(after.image, evaluation.margins, m.target, m.weights, h, left)
+    return point._replace(gap=point.gap + left * math.sqrt(point.cross)) if point.cross > 0.0 else point
 
 
 def _scale_losses(gradient: Array, scale: float, penalty: Penalty, v: Array) -> Array:

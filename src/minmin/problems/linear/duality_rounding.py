@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from minmin.core.arrays import Array, array_eps, inner, largest
+from minmin.core.arrays import Array, array_eps, largest, weighted_square
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import dot, norm
-from minmin.problems.linear.penalized_design import inner_of_rows
+from minmin.problems.linear.penalized_design import inner_of_rows, inner_of_squares
 
 if TYPE_CHECKING:
     from minmin.problems.linear.evaluation import LinearEvaluation, LinearYStepModel
@@ -36,12 +36,16 @@ class Rounding:
     def __init__(self, evaluation: LinearEvaluation, after: LinearYStepModel, *, rough: bool):
         x_block, y_block = evaluation.model.x_block, evaluation.model.y_block
         h, self._x = evaluation.margin_hessian.diagonal, evaluation.x
-        self._x_block, self._y_block, self._residual_squares = x_block, y_block, after.residual * after.residual
+        self._x_block, self._y_block, self._residual = x_block, y_block, after.residual
         self._eps = array_eps(evaluation.x)
         self.y_terms = abs(evaluation.y) + abs(after.dy)
         one_alpha_y = y_block.penalty.is_one_number and y_block.penalty.covers_all
         self.is_rough = rough and not one_alpha_y
-        self.y_sizes = None if one_alpha_y else self._y_term_sizes(h)
+        self.y_sizes = None
+        if self.is_rough:
+            self.y_sizes = math.sqrt(largest(h)) * y_block.column_norms()
+        elif not one_alpha_y:
+            self.y_sizes = y_block.term_sizes(h)
         rows = x_block.row_norms_squared(), y_block.row_norms_squared()
         self._sizes = tuple(math.sqrt(inner_of_rows(h, squares)) for squares in rows)
         # Margins have errors of eps·(|X_i||x| + |Y_i||y| + |offset_i|), and residuals have the curvature times that.
@@ -52,7 +56,7 @@ class Rounding:
         if self.y_sizes is not None:
             in_y = dot(self.y_sizes, self.y_terms)
         offset = evaluation.model.offset
-        in_offset = 0.0 if offset is None else math.sqrt(inner(h * offset, offset))
+        in_offset = 0.0 if offset is None else math.sqrt(weighted_square(h, offset))
         self._margin_error = in_x + in_y + in_offset
         penalties = norm(x_block.penalty.alpha * self._x), norm(y_block.penalty.alpha * self.y_terms)
         noise_x, noise_y = (
@@ -66,19 +70,17 @@ class Rounding:
         """|√h X|, in the Frobenius norm."""
         return self._sizes[0]
 
-    def _y_term_sizes(self, squares: Array) -> Array:
-        """√Σ_i r_i² Y_ij² for every coefficient of y, or a rough upper limit of it; ``squares`` are r_i²."""
-        if self.is_rough:
-            return math.sqrt(largest(squares)) * self._y_block.column_norms()
-        return self._y_block.term_sizes(squares)
-
     def _residual_size(self, row_squares: Array) -> float:
         """√Σ_i r_i² |row i|²."""
-        return math.sqrt(inner_of_rows(self._residual_squares, row_squares))
+        return math.sqrt(inner_of_squares(self._residual, row_squares))
 
     def noise_by_y_column(self, y_sizes: Array) -> Array:
         """The errors in every entry of ∇ᵧ."""
-        terms = self._y_term_sizes(self._residual_squares) + self._margin_error * y_sizes
+        if self.is_rough:
+            of_residual = largest(self._residual) * self._y_block.column_norms()
+        else:
+            of_residual = self._y_block.term_sizes(self._residual * self._residual)
+        terms = of_residual + self._margin_error * y_sizes
         return rounding_error(self._eps, terms + self._y_block.penalty.alpha * self.y_terms)
 
     def in_x_over_penalty(self) -> tuple[float, float]:

@@ -7,16 +7,18 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minmin.core.arrays import Array, array_eps, inner, namespace_of, zeros
+from minmin.core.arrays import Array, array_eps, inner, weighted_square, zeros
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.row_sum import RowSum
+from minmin.core.rows import map_rows
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.coupled_preconditioner import couple_outputs
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner
 from minmin.problems.linear.row_gradients import estimate_change, find_row_smoothness
+from minmin.problems.linear.rows.sums import prepare_bound, prepare_slope, prepare_y_system
 from minmin.problems.linear.unboundedness import is_unbounded_along
 from minmin.problems.spectrum import Matrix
 
@@ -65,18 +67,19 @@ class LinearSlice(SecondOrderSlice, RowSum):
 
 
 class _Derivatives:
-    """Derivatives with respect to the margins, each computed when first needed."""
+    """What the loss has prepared, and derivatives with respect to the margins, each computed when first needed."""
 
-    __slots__ = ("hessian", "residual", "slope")
+    __slots__ = ("hessian", "residual", "shared", "slope")
 
-    def __init__(self) -> None:
+    def __init__(self, shared: Array) -> None:
+        self.shared = shared
         self.slope: Array | None = None
         self.residual: Array | None = None
         self.hessian: MarginHessian | None = None
 
 
 class MarginCache(tuple[Array, ...]):
-    """Xx and Xx + Yy, both with the offset, and what the loss has prepared from them.
+    """Xx and Xx + Yy, both with the offset.
 
     It also remembers the derivatives there. A checkpoint stores only the arrays, as a plain tuple; after that the
     derivatives are computed again, with the same result.
@@ -86,25 +89,26 @@ class MarginCache(tuple[Array, ...]):
 
 
 class LinearEvaluation(SecondOrderEvaluation):
-    __slots__ = ("_derivatives", "_shared", "_slice", "_surrogate", "margins", "model")
+    __slots__ = ("_derivatives", "_slice", "_surrogate", "margins", "model")
 
-    def __init__(self, slice_: LinearSlice, y: Array, margins: Array, model: LinearModel, shared: Array | None = None):
+    def __init__(
+        self, slice_: LinearSlice, y: Array, margins: Array, model: LinearModel, known: _Derivatives | None = None
+    ):
         super().__init__(slice_.x, y, model.tally)
         self._slice = slice_
         self.model = model
         self.margins = margins
-        self._shared = model.loss.prepare(margins, model.target) if shared is None else shared
-        self._derivatives = _Derivatives()
+        self._derivatives = known or _Derivatives(model.loss.prepare(margins, model.target))
         self._surrogate: MarginHessian | None = None
 
     @classmethod
     def from_cache(cls, x: Array, y: Array, model: LinearModel, cache: tuple[Array, ...]) -> LinearEvaluation:
         """The evaluation at (x, y) that had this cache."""
-        in_x, margins, shared = cache
-        evaluation = cls(LinearSlice(x, in_x, model), y, margins, model, shared)
         if isinstance(cache, MarginCache):
-            evaluation._derivatives = cache.derivatives
-        return evaluation
+            in_x, margins = cache
+            return cls(LinearSlice(x, in_x, model), y, margins, model, cache.derivatives)
+        in_x, margins = model.place_rows(cache)
+        return cls(LinearSlice(x, in_x, model), y, margins, model)
 
     @property
     def slice(self) -> LinearSlice:
@@ -112,7 +116,7 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     @property
     def cache(self) -> MarginCache:
-        cache = MarginCache((self._slice.margins, self.margins, self._shared))
+        cache = MarginCache((self._slice.margins, self.margins))
         cache.derivatives = self._derivatives
         return cache
 
@@ -123,7 +127,7 @@ class LinearEvaluation(SecondOrderEvaluation):
     @property
     def shared(self) -> Array:
         """What the loss has prepared from the margins."""
-        return self._shared
+        return self._derivatives.shared
 
     @property
     def gauge(self) -> Gauge | None:
@@ -134,7 +138,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         """The derivative of every sample's loss with respect to its margins."""
         known = self._derivatives
         if known.slope is None:
-            known.slope = self.model.loss.slope(self.margins, self.model.target, self._shared)
+            known.slope = self.model.loss.slope(self.margins, self.model.target, self.shared)
         return known.slope
 
     @property
@@ -142,8 +146,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         """The derivative of the weighted mean loss with respect to every margin."""
         known = self._derivatives
         if known.residual is None:
-            weights = self.model.weights
-            known.residual = (weights if self.margins.ndim == 1 else weights[:, None]) * self.loss_slope
+            known.residual = map_rows(_weigh, self.model.weights, self.loss_slope)
         return known.residual
 
     @property
@@ -154,7 +157,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         known = self._derivatives
         if known.hessian is None:
             m = self.model
-            known.hessian = m.loss.hessian(self.margins, m.target, self._shared, m.weights)
+            known.hessian = m.loss.hessian(self.margins, m.target, self.shared, m.weights)
         return known.hessian
 
     def _compute_rounding(self) -> RoundingScale:
@@ -165,13 +168,13 @@ class LinearEvaluation(SecondOrderEvaluation):
         fixed_terms = math.sqrt(inner(self.residual, self.loss_slope) / self.model.loss.max_curvature)
         offset = self.model.offset
         if offset is not None:
-            fixed_terms += math.sqrt(inner(self.margin_hessian.diagonal * offset, offset))
+            fixed_terms += math.sqrt(weighted_square(self.margin_hessian.diagonal, offset))
         return RoundingScale(array_eps(self.x), norm(self.y), fixed_terms)
 
     def _compute_value(self) -> float:
         m = self.model
-        losses = m.loss.value(self.margins, m.target, self._shared)
-        return dot(m.weights, losses) + self._slice.x_penalty + m.y_block.penalty_value(self.y)
+        mean_loss = m.loss.mean(self.margins, m.target, self.shared, m.weights)
+        return mean_loss + self._slice.x_penalty + m.y_block.penalty_value(self.y)
 
     def _compute_grad_x(self) -> Array:
         return self.model.x_block.gradient(self.residual, self.x)
@@ -182,6 +185,7 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
+        prepare_y_system(self)
         return self.model.y_block.hessian(self.margin_hessian)
 
     def hess_yy_product(self, dy: Array) -> Array:
@@ -200,7 +204,7 @@ class LinearEvaluation(SecondOrderEvaluation):
     def hess_yx(self, direction: Direction) -> Array:
         (image,) = direction.images
         if self.model.y_block.is_zero:
-            return zeros(self.model.d_y, image)
+            return zeros(self.model.d_y, direction.dx)
         return self.model.y_block.adjoint(self.margin_hessian.times(image))
 
     def hess_product(self, direction: Direction, dy: Array) -> Array:
@@ -220,6 +224,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         residual = self.residual
         if not self.model.y_block.is_zero:
             residual = residual + self.margin_hessian.times(image)
+        prepare_bound(self, image, residual)
         return LinearYStepModel(dy, self.model.x_block.gradient(residual, self.x), image, residual)
 
     def model_here(self) -> LinearYStepModel:
@@ -228,6 +233,7 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images
+        prepare_slope(self, image)
         in_x = inner(self.residual, image) + self.model.x_block.penalty.product(self.x, direction.dx)
         return in_x + dot(self.grad_y, dy)
 
@@ -237,10 +243,9 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def value_noise(self) -> float:
         """The error in f if margins have errors of eps·(|Xx| + |Yy|), where Xx includes the offset."""
-        xp = namespace_of(self.margins)
         in_x = self._slice.margins
-        error = rounding_error(array_eps(self.x), xp.abs(in_x) + xp.abs(self.margins - in_x))
-        return inner(xp.abs(self.residual), error) + inner(self.margin_hessian.diagonal * error, error)
+        error = rounding_error(array_eps(self.x), abs(in_x) + abs(self.margins - in_x))
+        return inner(abs(self.residual), error) + weighted_square(self.margin_hessian.diagonal, error)
 
     def with_surrogate_curvature(self) -> LinearEvaluation | None:
         m = self.model
@@ -253,3 +258,8 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def is_unbounded_along(self, step: tuple[Direction, Array] | None = None, *, in_y_alone: bool = False) -> bool:
         return is_unbounded_along(self, step, in_y_alone=in_y_alone)
+
+
+def _weigh(weights: Array, slopes: Array) -> Array:
+    """The slopes of all margins times one weight per row."""
+    return (weights if slopes.ndim == 1 else weights[:, None]) * slopes

@@ -12,6 +12,7 @@ from minmin.core.constants import Constants
 from minmin.errors import InputError, as_count, near_names
 from minmin.problems.linear.losses import LOSSES, Loss
 from minmin.problems.linear.model import LinearModel
+from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.softmax import SoftmaxLoss
 
 
@@ -23,15 +24,16 @@ class GLM(LinearModel):
 
     Parameters
     ----------
-    X, Y : arrays, scipy.sparse of any format, or minmin.problems.Design
-        The design of the expensive and of the cheap block.
+    X, Y : arrays, scipy.sparse of any format, partitions, Dask arrays, or minmin.problems.Design
+        The design of the expensive and of the cheap block. Dask arrays stay where they are; both need the same blocks
+        of rows.
     target : array of shape (n,)
         squared, huber: any numbers. poisson, negative-binomial, tweedie: counts, or any numbers >= 0. gamma: numbers
         above 0. The others: labels in {-1, 1} or {0, 1}.
     loss : str or minmin.problems.Loss
         "logistic", "probit", "cloglog" or "squared-hinge" for two classes; "squared" or "huber"; "poisson",
-        "negative-binomial", "gamma" or "tweedie" for a mean exp(margin). docs/losses.md has the formulas. Give an
-        object for a parameter, such as minmin.problems.Tweedie(power=1.7), or for your own loss.
+        "negative-binomial", "gamma" or "tweedie" for a mean exp(margin). docs/guides/losses.md has the formulas. Give
+        an object for a parameter, such as minmin.problems.Tweedie(power=1.7), or for your own loss.
     alpha_x, alpha_y : float, or array with one per column
         The penalties, 0 or above (scikit-learn's C is 1/(n·alpha)). One number applies to every column of the block.
         There is no intercept: append a column of ones to Y, with penalty 0 or another. Methods that need strong
@@ -85,8 +87,9 @@ class Softmax(LinearModel):
 
     Parameters
     ----------
-    X, Y : arrays, scipy.sparse of any format, or minmin.problems.Design
-        The design of the expensive and of the cheap block.
+    X, Y : arrays, scipy.sparse of any format, partitions, Dask arrays, or minmin.problems.Design
+        The design of the expensive and of the cheap block. Dask arrays stay where they are; both need the same blocks
+        of rows.
     target : array of shape (n,)
         Classes: whole numbers from 0 to K - 1.
     classes : int, optional
@@ -116,8 +119,13 @@ class Softmax(LinearModel):
         offset: Any = None,
         constants: Constants | None = None,
     ):
-        labels = _check_labels(target, classes)
-        count = int(labels.max(initial=0.0)) + 1 if classes is None else int(classes)
+        if is_dask(X):
+            if classes is None:
+                raise InputError("give classes=, the number of classes: the targets are not looked at here")
+            labels, count = target, as_count(classes, "classes")
+        else:
+            labels = _check_labels(target, classes)
+            count = int(labels.max(initial=0.0)) + 1 if classes is None else int(classes)
         if count < 2:
             raise InputError(f"{count} class is too few; give classes=2 or more if other classes are possible")
         penalties = {"alpha_x": alpha_x, "alpha_y": alpha_y}

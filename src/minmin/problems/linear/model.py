@@ -14,17 +14,22 @@ from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.problem import require_constants_type
+from minmin.core.rows import map_rows
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.vectors import square
 from minmin.errors import InputError
 from minmin.problems.linear.constants import LinearConstants
-from minmin.problems.linear.designs import make_designs
+from minmin.problems.linear.designs import Design, make_designs
 from minmin.problems.linear.duality import bound_by_duality, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
 from minmin.problems.linear.row_gradients import explain_no_rows
+from minmin.problems.linear.rows.columns import fingerprint_column, load_blocks, take_row_vectors
+from minmin.problems.linear.rows.dask_data import is_dask
+from minmin.problems.linear.rows.design import RowDesign
+from minmin.problems.linear.rows.metrics import RowMetrics
 from minmin.problems.spectrum import EXPENSIVE
 
 
@@ -36,7 +41,7 @@ class LinearModel(SecondOrderProblem):
 
     Parameters
     ----------
-    X, Y : arrays, scipy.sparse of any format, or Design
+    X, Y : arrays, scipy.sparse of any format, partitions, Dask arrays, or Design
         The designs of the expensive and of the cheap block.
     loss : Loss
     target : array
@@ -77,20 +82,22 @@ class LinearModel(SecondOrderProblem):
         offset: Any = None,
         constants: Constants | None = None,
     ):
+        if is_dask(X) or is_dask(Y):
+            X, Y, target, sample_weight, offset = load_blocks(X, Y, target, sample_weight, offset)
         design_x, design_y = make_designs(X, Y)
         prototype = design_x.prototype
-        rows = design_x.shape[0]
-        self.loss = loss
         penalty_x = make_penalty(alpha_x, "alpha_x", design_x.shape[1], prototype).repeat(loss.outputs)
         penalty_y = make_penalty(alpha_y, "alpha_y", design_y.shape[1], prototype).repeat(loss.outputs)
-        self.weights = _normalize_weights(sample_weight, rows, prototype)
         self.x_block = PenalizedDesign(design_x, penalty_x, loss.outputs)
         self.y_block = PenalizedDesign(design_y, penalty_y, loss.outputs)
         self.d_x, self.d_y = self.x_block.size, self.y_block.size
         self._given = require_constants_type(constants)
+        if isinstance(design_x, RowDesign):
+            checked = take_row_vectors(design_x, loss, target, sample_weight, offset)
+        else:
+            checked = _check_columns(design_x, loss, target, sample_weight, offset)
+        self.loss, self.target, self.weights, self.offset = checked
         self._proof = LinearConstants(self.x_block, self.y_block, loss, self.weights)
-        self.target = loss.check_target(check_column(target, "target", rows, prototype))
-        self.offset = None if offset is None else _check_offset(offset, rows, loss.outputs, prototype)
 
     def _with_blocks(self, x_block: PenalizedDesign, y_block: PenalizedDesign) -> Self:
         """The same model with other designs and penalties."""
@@ -143,7 +150,7 @@ class LinearModel(SecondOrderProblem):
 
     @property
     def prototype(self) -> Array:
-        return self.weights
+        return self.x_block.design.prototype
 
     def fix(self, x: Array) -> LinearSlice:
         margins = self.x_block.margins(x)
@@ -151,6 +158,15 @@ class LinearModel(SecondOrderProblem):
 
     def evaluate(self, x: Array, y: Array, cache: tuple[Array, ...] = ()) -> LinearEvaluation:
         return LinearEvaluation.from_cache(x, y, self, cache) if cache else self.fix(x).at(y)
+
+    def make_metrics(self) -> RowMetrics | None:
+        design = self.x_block.design
+        return RowMetrics(design.rows_session) if isinstance(design, RowDesign) else None
+
+    def place_rows(self, cache: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The arrays of a checkpoint, brought to where the rows are."""
+        design = self.x_block.design
+        return tuple(map(design.rows_session.scatter, cache)) if isinstance(design, RowDesign) else cache
 
     def bound_after(
         self, evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None, enough: float = 0.0
@@ -184,7 +200,7 @@ class LinearModel(SecondOrderProblem):
     def with_penalties(self, alpha_x: Any, alpha_y: Any) -> Self:
         """The same data with other penalties; the data are not checked again."""
         penalties = [
-            make_penalty(alpha, name, block.design.shape[1], self.weights).repeat(self.loss.outputs)
+            make_penalty(alpha, name, block.design.shape[1], self.prototype).repeat(self.loss.outputs)
             for alpha, name, block in ((alpha_x, "alpha_x", self.x_block), (alpha_y, "alpha_y", self.y_block))
         ]
         twin = self._with_blocks(self.x_block.with_penalty(penalties[0]), self.y_block.with_penalty(penalties[1]))
@@ -194,11 +210,13 @@ class LinearModel(SecondOrderProblem):
 
     def to_like(self, prototype: Array) -> Self:
         """The constants stay those of the original data."""
-        if same_kind(prototype, self.weights):
+        if same_kind(prototype, self.prototype):
             return self
         twin = self._with_blocks(self.x_block.to_like(prototype, "X"), self.y_block.to_like(prototype, "Y"))
-        twin.target, twin.weights = to_like(self.target, prototype), to_like(self.weights, prototype)
-        twin.offset = None if self.offset is None else to_like(self.offset, prototype)
+        twin.target, twin.weights, twin.offset = (
+            None if column is None else map_rows(to_like, column, prototype[:0])
+            for column in (self.target, self.weights, self.offset)
+        )
         return twin
 
     def project_start(self, x: Array, y: Array) -> tuple[Array, Array]:
@@ -213,8 +231,19 @@ class LinearModel(SecondOrderProblem):
         designs = [array for block in blocks for array in block.design.arrays()]
         penalties = [block.penalty.alpha for block in blocks]
         head = [*self.loss.identity(), self.d_x, self.d_y, repr(self._given)]
-        offset = [] if self.offset is None else ["offset", self.offset]
-        return [*head, *penalties, *designs, self.target, self.weights, *offset]
+        offset = [] if self.offset is None else ["offset", *fingerprint_column(self.offset)]
+        columns = *fingerprint_column(self.target), *fingerprint_column(self.weights)
+        return [*head, *penalties, *designs, *columns, *offset]
+
+
+def _check_columns(
+    design: Design, loss: Loss, target: Any, sample_weight: Any, offset: Any
+) -> tuple[Loss, Array, Array, Array | None]:
+    """The loss, and what the user says of every row: target, weights and offset, checked."""
+    rows, prototype = design.shape[0], design.prototype
+    weights = _normalize_weights(sample_weight, rows, prototype)
+    checked_target = loss.check_target(check_column(target, "target", rows, prototype))
+    return loss, checked_target, weights, _check_offset(offset, rows, loss.outputs, prototype)
 
 
 def check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
@@ -226,7 +255,9 @@ def check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
     return to_like(column, prototype)
 
 
-def _check_offset(offset: Any, rows: int, outputs: int, prototype: Array) -> Array:
+def _check_offset(offset: Any, rows: int, outputs: int, prototype: Array) -> Array | None:
+    if offset is None:
+        return None
     array = as_real(offset, "offset", prototype)
     shape = (rows,) if outputs == 1 else (rows, outputs)
     if array.shape != shape:

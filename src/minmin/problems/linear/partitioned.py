@@ -186,10 +186,14 @@ class PartitionedDesign(Design):
         return design.to_float64()
 
     def arrays(self) -> tuple[Array, ...]:
+        return tuple(array for arrays in self.arrays_by_partition() for array in arrays)
+
+    def arrays_by_partition(self) -> Iterator[tuple[Array, ...]]:
+        """The arrays of every partition, and what is common to all of them."""
         source = self._source
-        partitions = [wrap_checked(partition).arrays() for partition in source.partitions]
         chosen = np.arange(source.width) if source.columns is None else source.columns
-        return *(array for arrays in partitions for array in arrays), chosen, np.array([self._ones])
+        for partition in source.partitions:
+            yield *wrap_checked(partition).arrays(), chosen, np.array([self._ones])
 
 
 def _square(piece: Any) -> Any:

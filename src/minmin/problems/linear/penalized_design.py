@@ -5,15 +5,13 @@ from __future__ import annotations
 from copy import copy
 from functools import cached_property
 
-from array_api_compat import device
-
-from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, zeros
+from minmin.core.arrays import Array, identity, largest, namespace_of, reshape
 from minmin.core.counting import UNCOUNTED, Tally
+from minmin.core.rows import RowVector, reduce_rows
 from minmin.core.vectors import dot
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.penalties import Penalty
-from minmin.problems.spectrum import Matrix
 
 
 class PenalizedDesign:
@@ -73,8 +71,7 @@ class PenalizedDesign:
         """The margins A·v; without a product if v is zero, as most starts are."""
         if largest(v) > 0.0:
             return self.image(v)
-        rows = self.design.shape[0]
-        return zeros(rows, v) if self.outputs == 1 else reshape(zeros(rows * self.outputs, v), (rows, self.outputs))
+        return self.design.zero_image(self._table(v))
 
     def adjoint(self, r: Array) -> Array:
         """Aᵀ·r, as a vector of coefficients."""
@@ -90,7 +87,7 @@ class PenalizedDesign:
 
     def hessian(self, of_margins: MarginHessian) -> Array:
         """AᵀhA + diag(alpha) as a dense matrix, where h is ``of_margins``."""
-        of_penalty = self.penalty.alpha * identity(self.size, of_margins.diagonal)
+        of_penalty = self.penalty.alpha * identity(self.size, self.design.prototype)
         return of_penalty if self.is_zero else of_margins.gram(self.design) + of_penalty
 
     def hessian_diagonal(self, of_margins: MarginHessian) -> Array:
@@ -102,10 +99,9 @@ class PenalizedDesign:
         self._tally.add(self._kind)
         return self._vector(self.design.column_squares(of_margins.diagonal))
 
-    def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
-        """Some rows of some columns of the design, dense; see :meth:`Design.sample`. Counts as one product."""
+    def count_product(self) -> None:
+        """Count work on the design that takes as long as a product."""
         self._tally.add(self._kind)
-        return self.design.sample(rows, columns)
 
     def term_sizes(self, squares: Array) -> Array:
         """√Σ_i r_i² A_ij² for every coefficient: the size of the terms that are summed in Aᵀr; ``squares`` are r_i²."""
@@ -174,9 +170,7 @@ class _Derived:
 
     @cached_property
     def column_norms(self) -> Array:
-        xp, prototype = namespace_of(self._design.prototype), self._design.prototype
-        ones = xp.ones(self._design.shape[0], dtype=prototype.dtype, device=device(prototype))
-        return self._design.column_squares(ones) ** 0.5
+        return self._design.column_squares(self._design.ones()) ** 0.5
 
     @cached_property
     def row_norms_over_penalty(self) -> Array:
@@ -190,4 +184,13 @@ class _Derived:
 
 def inner_of_rows(weights: Array, rows: Array) -> float:
     """Σ_i weights_i·rows_i, for one weight per margin and one number per row."""
+    if isinstance(weights, RowVector):
+        return float(reduce_rows(inner_of_rows, weights, rows))
     return dot(weights, rows) if weights.ndim == 1 else float(namespace_of(weights).sum(rows @ weights))
+
+
+def inner_of_squares(roots: Array, rows: Array) -> float:
+    """The same with the squares of ``roots`` as weights."""
+    if isinstance(roots, RowVector):
+        return float(reduce_rows(inner_of_squares, roots, rows))
+    return inner_of_rows(roots * roots, rows)

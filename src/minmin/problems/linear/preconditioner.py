@@ -17,7 +17,6 @@ from minmin.core.preconditioner import Preconditioner
 from minmin.problems.linear.sampling import (
     MOST_STEPS,
     ROWS_PER_COEFFICIENT,
-    draw_rows,
     price_of_sample,
     root_without_y,
     sample_gram,
@@ -76,13 +75,12 @@ class LinearPreconditioner(Preconditioner):
         if columns is None:
             return None
         m, h, outputs = self._evaluation.model, self._evaluation.margin_hessian, self._evaluation.model.x_block.outputs
-        drawn = draw_rows(h, ROWS_PER_COEFFICIENT * (len(columns) * outputs + m.d_y))
-        if drawn is None:
+        matrix = sample_gram(m, h, ROWS_PER_COEFFICIENT * (len(columns) * outputs + m.d_y), columns)
+        if matrix is None:
             return None
         places = (columns[:, None] * outputs + np.arange(outputs)).reshape(-1)
         squares = np.concatenate([to_numpy(m.y_block.hessian_squares(h)), to_numpy(self._squares)[places]])
         alpha = np.concatenate([m.y_block.penalty.to_numpy(m.d_y), m.x_block.penalty.to_numpy(m.d_x)[places]])
-        matrix = sample_gram(m, *drawn, columns)
         np.fill_diagonal(matrix, np.maximum(np.diagonal(matrix), squares) + alpha)
         root = root_without_y(matrix, m.d_y, array_eps(self.diagonal))
         return None if root is None else SampledPreconditioner(self._exact, to_like(root, self._exact), places)

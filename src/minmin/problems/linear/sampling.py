@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import lapack
 
-from minmin.core.arrays import namespace_of, to_numpy
 from minmin.core.rounding import rounding_error
-from minmin.problems.linear.designs import DenseDesign
+from minmin.problems.linear.designs import Design
 from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.rows.loss import RowHessian
+from minmin.problems.linear.rows.sampling import joint_gram, sample_elsewhere, sum_curvature
 
 if TYPE_CHECKING:
     from minmin.problems.linear.model import LinearModel
@@ -54,31 +55,37 @@ def price_of_sample(model: LinearModel, columns: int, rows_per_coefficient: int 
     return price_in_steps(model, (rows + size) * size**2)
 
 
-def draw_rows(h: MarginHessian, count: int) -> tuple[_Vector, MarginHessian] | None:
-    """Numbers of rows, some of them repeated, and h of those rows, scaled so that its expected sum is that of h.
+def sample_gram(model: LinearModel, h: MarginHessian, count: int, columns: _Vector | None = None) -> _Vector | None:
+    """The Hessian of ``count`` rows, without penalties, scaled so that its expected value is that of all rows.
 
-    Rows are drawn at equal distances in the running sum of their second derivatives, so the choice depends on nothing
-    but h. All rows are taken if there are no more than ``count``.
+    First come the coefficients of y, then those of some columns of X, by default of all. Rows are drawn at equal
+    distances in the running sum of their second derivatives, so the choice depends on nothing but h; some may be drawn
+    several times. All rows are taken if there are no more than ``count``. None if h is zero, or not known row by row.
     """
-    weights = to_numpy(h.diagonal).astype(np.float64)
-    if weights.ndim > 1:
-        weights = weights.sum(axis=1)
+    y_block, x_block = model.y_block, model.x_block
+    if isinstance(h, RowHessian):
+        matrix = sample_elsewhere(h, y_block.design, x_block.design, count, columns)
+    else:
+        matrix = _sample_here(h, y_block.design, x_block.design, count, columns)
+    if matrix is not None:
+        y_block.count_product()
+        x_block.count_product()
+    return matrix
+
+
+def _sample_here(
+    h: MarginHessian, y_design: Design, x_design: Design, count: int, columns: _Vector | None
+) -> _Vector | None:
+    weights = sum_curvature(h)
     running = np.cumsum(weights)
-    total = running[-1]
-    if not 0.0 < total < np.inf:
+    if not 0.0 < running[-1] < np.inf:
         return None
     if count >= len(weights):
-        return np.arange(len(weights)), h
-    rows = np.searchsorted(running, (np.arange(count) + 0.5) / count * total)
-    of_rows = h.of_rows(rows, (total / count) / weights[rows])
-    return None if of_rows is None else (rows, of_rows)
-
-
-def sample_gram(model: LinearModel, rows: _Vector, of_rows: MarginHessian, columns: _Vector | None = None) -> _Vector:
-    """The Hessian of some rows, without penalties: first the coefficients of y, then those of some columns of X."""
-    in_y, in_x = model.y_block.sample(rows), model.x_block.sample(rows, columns)
-    joint = DenseDesign(namespace_of(in_x).concat([in_y, in_x], axis=1))
-    return to_numpy(of_rows.gram(joint)).astype(np.float64)
+        return joint_gram(h, y_design, x_design, np.arange(len(weights)), columns)
+    places = (np.arange(count) + 0.5) / count * running[-1]
+    rows = np.searchsorted(running, places)
+    of_rows = h.of_rows(rows, (running[-1] / count) / weights[rows])
+    return None if of_rows is None else joint_gram(of_rows, y_design, x_design, rows, columns)
 
 
 def factorize_without_y(matrix: _Vector, size_y: int, eps: float) -> tuple[_Vector, _Vector] | None:

@@ -6,8 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minmin.core.arrays import Array, array_eps, largest, namespace_of, replace_zeros
+from minmin.core.rows import Reduction, map_rows, prefetch
 from minmin.core.second_order import Direction
 from minmin.core.vectors import norm
+from minmin.problems.linear.losses import Loss
 
 if TYPE_CHECKING:
     from minmin.problems.linear.evaluation import LinearEvaluation
@@ -54,15 +56,18 @@ def is_unbounded_along(evaluation: LinearEvaluation, step: tuple[Direction, Arra
     if len(directions) == 2:
         (in_x, dx, _), (in_y, _, dy) = directions
         directions.append((in_x + in_y, dx, dy))
-    return any(_falls_forever(m, *d) for d in directions)
+    return _falls_forever(m, directions)
 
 
-def _falls_forever(m: LinearModel, image: Array, dx: Array, dy: Array) -> bool:
-    """Whether no loss ever rises, and some loss falls, along a change of the margins, or along one close to it."""
-    if _may_never_rise(m, image, dx, dy) and _never_rises(m, dx, dy):
-        return True
-    x, y = _round_entries(m, dx, dy)
-    return _may_never_rise(m, image, dx, dy, (norm(dx - x), norm(dy - y))) and _never_rises(m, x, y)
+def _falls_forever(m: LinearModel, directions: list[tuple[Array, Array, Array]]) -> bool:
+    """Whether no loss ever rises, and some loss falls, along some (image, dx, dy), or along a direction close to it."""
+    candidates = []
+    for image, dx, dy in directions:
+        x, y = _round_entries(m, dx, dy)
+        candidates.append((_request_rise(m, image, dx, dy, (0.0, 0.0)), dx, dy))
+        candidates.append((_request_rise(m, image, dx, dy, (norm(dx - x), norm(dy - y))), x, y))
+    prefetch(*(rises for rises, _, _ in candidates))
+    return any(not rises.compute() and _never_rises(m, x, y) for rises, x, y in candidates)
 
 
 def _round_entries(m: LinearModel, dx: Array, dy: Array) -> tuple[Array, Array]:
@@ -76,16 +81,31 @@ def _round_entries(m: LinearModel, dx: Array, dy: Array) -> tuple[Array, Array]:
     return x, y
 
 
-def _may_never_rise(
-    m: LinearModel, image: Array, dx: Array, dy: Array, rounded: tuple[float, float] = (0.0, 0.0)
-) -> bool:
-    """A cheap test, without a product: False if some loss certainly rises along a change of the margins.
+def _request_rise(m: LinearModel, image: Array, dx: Array, dy: Array, rounded: tuple[float, float]) -> Reduction:
+    """A cheap test, without a product: whether some loss certainly rises along a change of the margins.
 
     The same holds for directions that differ from (dx, dy) by vectors of at most these two lengths.
     """
     in_x, in_y = m.x_block.row_norms_squared(), m.y_block.row_norms_squared()
     tolerance = _TOLERANCE * array_eps(dx)
     off_x, off_y = (tolerance * norm(v) + off for v, off in zip((dx, dy), rounded, strict=True))
+    columns = image, in_x, in_y, m.target, m.weights, m.offset
+    return Reduction(_some_loss_rises, (m.loss.for_rows, *columns, off_x, off_y, tolerance), "any")
+
+
+def _some_loss_rises(
+    loss: Loss,
+    image: Array,
+    in_x: Array,
+    in_y: Array,
+    target: Array,
+    weights: Array,
+    offset: Array | None,
+    off_x: float,
+    off_y: float,
+    tolerance: float,
+) -> bool:
+    """Whether some loss certainly rises along a change of the margins, by more than ``off_x`` and ``off_y`` explain."""
     rows = image.shape[0]
     for start, end in ((0, min(_FIRST_ROWS, rows)), (_FIRST_ROWS, rows)):
         if start >= end:
@@ -93,12 +113,11 @@ def _may_never_rise(
         piece = slice(start, end)
         change = image[piece, ...]
         slack = _like_margins(off_x * in_x[piece] ** 0.5 + off_y * in_y[piece] ** 0.5, change)
-        if m.offset is not None:  # which was subtracted from margins
-            slack = slack + tolerance * abs(m.offset[piece, ...])
-        with_weight = _ignore_weightless(m.weights[piece], change)
-        if m.loss.rises(with_weight, m.target[piece], slack):
-            return False
-    return True
+        if offset is not None:  # which was subtracted from margins
+            slack = slack + tolerance * abs(offset[piece, ...])
+        if loss.rises(_ignore_weightless(weights[piece], change), target[piece], slack):
+            return True
+    return False
 
 
 def _never_rises(m: LinearModel, dx: Array, dy: Array) -> bool:
@@ -118,7 +137,7 @@ def _never_rises(m: LinearModel, dx: Array, dy: Array) -> bool:
         for (_, v), move in zip(blocks, moves, strict=True)
     )
     terms: Any = m.x_block.row_squares(x) + m.y_block.row_squares(y)
-    change = _ignore_weightless(m.weights, m.x_block.image(x) + m.y_block.image(y))
+    change = map_rows(_ignore_weightless, m.weights, m.x_block.image(x) + m.y_block.image(y))
     slack = tolerance * terms**0.5
     return not m.loss.rises(change, m.target, slack) and m.loss.falls(change, m.target, slack)
 

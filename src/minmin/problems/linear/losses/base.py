@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from minmin.core.arrays import Array, inner, largest, namespace_of
 from minmin.core.identity import identify
 from minmin.core.second_order import Gauge
+from minmin.core.vectors import dot
 from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
 from minmin.problems.linear.penalties import Penalty
 
@@ -28,10 +29,13 @@ class DualPoint(NamedTuple):
         At least Σ w[ℓ(m) + ℓ*(θ/w) - m·θ/w]; infinite if θ may lie outside of the domain of ℓ*.
     scale : float
         c, at most 1.
+    cross : float
+        A further change of length δ, in the norm √<u, hu>, adds δ√cross to the gap, beside δ².
     """
 
     gap: float
     scale: float = 1.0
+    cross: float = 0.0
 
 
 class Loss(ABC):
@@ -67,6 +71,11 @@ class Loss(ABC):
     reaches_infimum: bool = False
     unit_dispersion: bool = False
 
+    @property
+    def for_rows(self) -> Any:
+        """What stands for this loss in functions that ``minmin.core.rows`` calls."""
+        return self
+
     def check_target(self, target: Array) -> Array:
         """The target in the form that the formulas use; an error says which entry is out of range."""
         return target
@@ -78,6 +87,10 @@ class Loss(ABC):
     @abstractmethod
     def value(self, margins: Array, target: Array, shared: Array) -> Array:
         """ℓ of every sample."""
+
+    def mean(self, margins: Array, target: Array, shared: Array, weights: Array) -> float:
+        """The weighted mean of ℓ; the weights sum to one."""
+        return dot(weights, self.value(margins, target, shared))
 
     def infimum(self, target: Array) -> Array | None:
         """The infimum of ℓ over all margins, of every sample; None if it is not known."""
@@ -121,12 +134,20 @@ class Loss(ABC):
         return DiagonalHessian(xp.where(far, xp.maximum(near.diagonal, chord), near.diagonal))
 
     def find_dual_point(
-        self, change: Array, margins: Array, target: Array, weights: Array, near: MarginHessian, left: float
+        self,
+        change: Array,
+        margins: Array,
+        target: Array,
+        weights: Array,
+        near: MarginHessian,
+        left: float,
+        most_scale: float = 1.0,
     ) -> DualPoint:
         """The dual point for these changes u of the margins.
 
         ``near`` is h, the second derivative of the weighted mean loss. A further change, which is not known but at most
-        ``left`` in the norm √<u, hu>, must not lead out of the domain of ℓ*, either.
+        ``left`` in the norm √<u, hu>, must not lead out of the domain of ℓ*, either. ``most_scale`` is the largest c
+        that other samples allow; a loss whose c is always 1 need not look at it.
         """
         in_domain = self.is_in_dual_domain(change, margins, target, near)
         return DualPoint(max(inner(near.times(change), change), 0.0) if in_domain else math.inf)

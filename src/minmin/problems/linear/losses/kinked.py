@@ -83,7 +83,14 @@ class Huber(KinkedLoss):
         return limit / xp.maximum(size, limit)
 
     def find_dual_point(
-        self, change: Array, margins: Array, target: Array, weights: Array, near: MarginHessian, left: float
+        self,
+        change: Array,
+        margins: Array,
+        target: Array,
+        weights: Array,
+        near: MarginHessian,
+        left: float,
+        most_scale: float = 1.0,
     ) -> DualPoint:
         """ℓ*(s) is ½s² + ts for |s| <= δ, and infinite beyond. So s is multiplied by the largest c that makes it so.
 
@@ -95,10 +102,10 @@ class Huber(KinkedLoss):
         moved, slack = _change_slopes(change, weights, near, left)
         dual = slope + moved
         most = largest(xp.where(weights > 0, abs(dual) + slack, 0.0 * dual))
-        scale = min(1.0, self.delta / most) if most > 0.0 else 1.0
+        scale = min(most_scale, self.delta / most) if most > 0.0 else most_scale
         moved, beyond = scale * dual - slope, residual - slope
-        by_left = left * math.sqrt(dot(near.diagonal * beyond, beyond))
-        return DualPoint(max(dot(weights, moved * (0.5 * moved - beyond)), 0.0) + by_left, scale)
+        gap = max(dot(weights, moved * (0.5 * moved - beyond)), 0.0)
+        return DualPoint(gap, scale, dot(near.diagonal * beyond, beyond))
 
     def number_pieces(self, margins: Array, target: Array) -> Array:
         xp, residual = namespace_of(margins), margins - target
@@ -133,7 +140,14 @@ class SquaredHinge(KinkedLoss):
         return self.curvature(margins, target, self.prepare(margins, target))
 
     def find_dual_point(
-        self, change: Array, margins: Array, target: Array, weights: Array, near: MarginHessian, left: float
+        self,
+        change: Array,
+        margins: Array,
+        target: Array,
+        weights: Array,
+        near: MarginHessian,
+        left: float,
+        most_scale: float = 1.0,
     ) -> DualPoint:
         """ℓ*(s) is finite for q = -ts >= 0. With max(0, 1 - tm) = p, ℓ + ℓ* - ms = ½(q - p)² where p > 0."""
         moved, slack = _change_slopes(change, weights, near, left)

@@ -1,0 +1,198 @@
+"""Vectors with one entry per row of the data, kept where the rows are: in other processes, or on other machines.
+
+:func:`map_rows` and :func:`reduce_rows` call a function on arrays as they are. If one of the arguments is a
+:class:`RowValue`, the function is called where the rows are, once for every group of rows.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+Combine = Literal["sum", "max", "min", "any", "all", "union", "list"]
+"""How the results of the groups of rows become one; "union" sorts, and "list" has one result per group."""
+
+
+class Reduction(NamedTuple):
+    """A function of row values, and how its results for all groups of rows are combined."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    combine: Combine = "sum"
+
+    def compute(self) -> Any:
+        """Its result, wherever the rows are."""
+        rows = _find_rows(self.args)
+        return self.function(*self.args) if rows is None else rows.fetch(self)
+
+
+class Recipe:
+    """How a value is computed where the rows are.
+
+    Attributes
+    ----------
+    token : int or str
+        The name of the value there.
+    function : callable or None
+        None for what every group of rows loads by itself.
+    args : tuple
+        Recipes stand for values; everything else is passed as it is.
+    """
+
+    __slots__ = ("args", "function", "token")
+
+    def __init__(self, token: int | str, function: Callable[..., Any] | None = None, args: tuple[Any, ...] = ()):
+        self.token = token
+        self.function = function
+        self.args = args
+
+
+class Rows(ABC):
+    """The rows of a data set, in several groups."""
+
+    count: int
+    """The number of rows."""
+
+    @abstractmethod
+    def apply(self, function: Callable[..., Any], *args: Any, example: Any = None) -> Any:
+        """A name for the function of these arguments, computed for every group of rows when it is needed.
+
+        ``example`` is the result for a single row; by default it is computed here, from the examples of the arguments.
+        """
+
+    @abstractmethod
+    def fetch(self, reduction: Reduction) -> Any:
+        """The combined result of a reduction."""
+
+    @abstractmethod
+    def prefetch(self, reductions: Sequence[Reduction]) -> None:
+        """Compute reductions that :meth:`fetch` will be asked for soon, in one exchange."""
+
+    @abstractmethod
+    def gather(self, vector: RowVector) -> np.ndarray[Any, Any]:
+        """All entries, in the order of the rows."""
+
+    @abstractmethod
+    def note_sum(self, result: RowVector, terms: Sequence[tuple[float, RowVector]]) -> None:
+        """Note that a vector is Σ factor·vector, so that a lost one can be computed again from few coefficients."""
+
+    @abstractmethod
+    def release(self, token: int | str) -> None:
+        """Called when nothing here refers to a value any more."""
+
+
+class RowValue:
+    """A name for something that every group of rows has, such as an array or a design.
+
+    Attributes
+    ----------
+    rows : Rows
+    recipe : Recipe
+    example : Any
+        The value for a single row, from which dtypes and shapes are known here; None if there is none.
+    """
+
+    __slots__ = ("__weakref__", "example", "recipe", "rows")
+
+    def __init__(self, rows: Rows, recipe: Recipe, example: Any = None):
+        self.rows = rows
+        self.recipe = recipe
+        self.example = example
+
+    def __del__(self) -> None:
+        self.rows.release(self.recipe.token)
+
+
+class RowVector(RowValue):
+    """A vector with one entry per row, or a table with several."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # so that a NumPy number times a RowVector calls __rmul__ below
+    __hash__ = object.__hash__
+
+    @property
+    def dtype(self) -> Any:
+        return self.example.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.rows.count, *self.example.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        return int(self.example.ndim)
+
+    def __add__(self, other: Any) -> RowVector:
+        return self._sum(operator.add, other, 1.0)
+
+    def __sub__(self, other: Any) -> RowVector:
+        return self._sum(operator.sub, other, -1.0)
+
+    def _sum(self, function: Callable[..., Any], other: Any, factor: float) -> RowVector:
+        result: RowVector = self.rows.apply(function, self, other)
+        if isinstance(other, RowVector):
+            self.rows.note_sum(result, [(1.0, self), (factor, other)])
+        return result
+
+    def __mul__(self, other: Any) -> RowVector:
+        result: RowVector = self.rows.apply(operator.mul, self, other)
+        if not isinstance(other, RowVector):
+            self.rows.note_sum(result, [(float(other), self)])
+        return result
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> RowVector:
+        return self * -1.0
+
+    def __radd__(self, other: Any) -> Any:
+        return self.rows.apply(operator.add, other, self)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self.rows.apply(operator.sub, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.rows.apply(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.rows.apply(operator.truediv, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return self.rows.apply(operator.pow, self, other)
+
+    def __abs__(self) -> Any:
+        return self.rows.apply(operator.abs, self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.rows.apply(operator.getitem, self, key)
+
+    def __matmul__(self, other: Any) -> Any:
+        """The inner product of two vectors with one entry per row."""
+        return self.rows.fetch(Reduction(operator.matmul, (self, other)))
+
+
+def map_rows(function: Callable[..., Any], *args: Any) -> Any:
+    """The function of these arguments, or a name for it where the rows are."""
+    rows = _find_rows(args)
+    return function(*args) if rows is None else rows.apply(function, *args)
+
+
+def reduce_rows(function: Callable[..., Any], *args: Any, combine: Combine = "sum") -> Any:
+    """The function of these arguments; with rows elsewhere, its results for all groups of rows are combined."""
+    return Reduction(function, args, combine).compute()
+
+
+def prefetch(*reductions: Reduction) -> None:
+    """Compute what :func:`reduce_rows` will be asked for soon, in one exchange; do nothing if the rows are here."""
+    rows = _find_rows(reductions[0].args)
+    if rows is not None:
+        rows.prefetch(reductions)
+
+
+def _find_rows(args: Sequence[Any]) -> Rows | None:
+    """Where the rows of one of these arguments are; None if they are all here."""
+    return next((arg.rows for arg in args if isinstance(arg, RowValue)), None)

@@ -1,0 +1,187 @@
+"""Dask collections as the data of an estimator: they are fitted where they are, and predictions stay lazy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from minmin.core.rows import RowVector
+from minmin.errors import InputError
+from minmin.estimators.categories import Category, Known, find_categories
+from minmin.estimators.frames import wrap_frame
+from minmin.estimators.table import RowTable, Table, open_row_table
+from minmin.estimators.text import check_text_options, name_columns, read_known, read_text, require_known_types
+from minmin.problems.linear.rows.dask_data import as_column, cut_blocks, is_dask, load_rows
+from minmin.problems.linear.rows.matrix import RowMatrix
+
+_Vector = np.ndarray[Any, Any]
+_Measure = Callable[[_Vector, _Vector, _Vector, float], tuple[float, float]]
+"""From y, predictions, weights and the mean of y: a sum that is 0 if all are right, and one to compare it with."""
+
+
+def load_collections(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any
+) -> tuple[RowMatrix | RowTable, RowVector, RowVector | None, RowVector | None]:
+    """X, y, weights and offset, checked where they are."""
+    if y is None:
+        raise InputError("y is None; give the target of every row")
+    check_text_options(estimator)
+    columns = {"y": y, "weight": sample_weight, "offset": offset}
+    sample = wrap_frame(make_example(X))
+    names = None if sample is None else name_columns(sample)
+    texts = []
+    if names is not None:
+        texts = [name for name, dtype in zip(names, X.dtypes, strict=True) if not _is_number(dtype)]
+    matrix: RowMatrix | RowTable
+    if texts:
+        known = _find_categories(X, texts)
+        session = load_rows({"X": X}, columns, partial(_read_text, known=known, missing=estimator.missing))
+        matrix = open_row_table(session.load("X", None))
+    else:
+        known, session = {}, load_rows({"X": X}, columns)
+        matrix = RowMatrix(session.load("X", None))
+    estimator.n_features_in_ = matrix.shape[1] if names is None else len(names)
+    estimator.categories_ = known
+    if names is not None and all(isinstance(name, str) for name in X.columns):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    weights, offset = (None if columns[name] is None else session.load_column(name) for name in ("weight", "offset"))
+    return matrix, session.load_column("y"), weights, offset
+
+
+def make_example(X: Any) -> Any:
+    """A small frame of pandas with the columns of a Dask frame; anything else as it is."""
+    return X._meta_nonempty if hasattr(X, "columns") else X
+
+
+def _is_number(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "biuf" and str(dtype) != "category"
+
+
+def _find_categories(X: Any, texts: list[str]) -> dict[str, list[Category]]:
+    """The categories of text columns that occur in some block of a Dask frame, sorted; missing values are the last."""
+    import dask
+
+    found = dask.compute(*(dask.delayed(_list_categories)(of["X"], texts) for of, _ in cut_blocks({"X": X}, {})))
+    known: dict[str, list[Category]] = {}
+    for name in texts:
+        every = {category for of_block in found for category in of_block[name]}
+        known[name] = [*sorted(every - {None}), *([None] if None in every else [])]
+    return known
+
+
+def _list_categories(block: Any, texts: list[str]) -> dict[str, list[Category]]:
+    frame = wrap_frame(block)
+    assert frame is not None
+    require_known_types(frame)
+    names = name_columns(frame)
+    return {name: find_categories(read_text(frame, names.index(name), name))[0] for name in texts}
+
+
+def _read_text(block: Any, name: str, where: str, known: Known, missing: str) -> Table:
+    frame = wrap_frame(block)
+    assert frame is not None
+    try:
+        return read_known(frame, known, refuse_missing=missing == "error", refuse_unseen=False)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def refuse_collections(X: Any, what: str) -> None:
+    if is_dask(X):
+        raise InputError(f"{what} needs all rows in memory, not a collection of Dask; compute a part of the rows")
+
+
+def lazy(predict: Callable[..., _Vector]) -> Callable[..., Any]:
+    """A method of an estimator that, for a Dask collection, returns a Dask array which is not computed yet."""
+
+    @wraps(predict)
+    def predict_lazily(self: Any, X: Any, offset: Any = None) -> Any:
+        if not is_dask(X):
+            return predict(self, X, offset)
+        import dask.array
+
+        check_is_fitted(self)
+        sizes = X.chunks[0] if hasattr(X, "chunks") else [math.nan] * X.npartitions
+        some_row = predict(self, _make_row(self, X), None if offset is None else np.zeros(1))
+        compute = dask.delayed(_predict_block)
+        blocks = [
+            dask.array.from_delayed(
+                compute(predict, self, matrices["X"], columns["offset"], some_row[:0]),
+                (size, *some_row.shape[1:]),
+                meta=some_row[:0],
+            )
+            for (matrices, columns), size in zip(cut_blocks({"X": X}, {"offset": offset}), sizes, strict=True)
+        ]
+        return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
+
+    return predict_lazily
+
+
+def _predict_block(
+    predict: Callable[..., _Vector], estimator: Any, block: Any, offset: Any, nothing: _Vector
+) -> _Vector:
+    return predict(estimator, block, offset) if block.shape[0] else nothing
+
+
+def _make_row(estimator: Any, X: Any) -> Any:
+    """A row like those of X, to see what predictions look like."""
+    if not hasattr(X, "columns"):
+        return np.zeros((1, estimator.n_features_in_))
+    row = make_example(X).iloc[:1].copy()
+    frame = wrap_frame(row)
+    assert frame is not None
+    for column, name in enumerate(name_columns(frame)):
+        if name in estimator.categories_:
+            row.isetitem(column, [estimator.categories_[name][0]])
+    return row
+
+
+def score_lazily(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any, measure: _Measure) -> Any:
+    """1 minus the ratio of two sums over all rows, as a Dask array with one number that is not computed yet."""
+    import dask.array
+
+    check_is_fitted(estimator)
+    columns = {"y": y, "weight": sample_weight, "offset": offset}
+    blocks = list(enumerate(cut_blocks({"X": X}, columns)))
+    of_targets = [dask.delayed(_sum_targets)(number, of_rows) for number, (_, of_rows) in blocks]
+    mean = dask.delayed(_divide)(of_targets)
+    sums = [
+        dask.delayed(_measure_block)(estimator, number, of_matrix["X"], of_rows, measure, mean)
+        for number, (of_matrix, of_rows) in blocks
+    ]
+    return dask.array.from_delayed(dask.delayed(_compare)(sums), (), meta=np.zeros(0))
+
+
+def _read_rows(number: int, columns: dict[str, Any]) -> tuple[_Vector, _Vector]:
+    where = f"partition {number}"
+    y = as_column(columns["y"], "y", where)
+    weights = np.ones(len(y)) if columns["weight"] is None else as_column(columns["weight"], "weight", where)
+    return y, weights
+
+
+def _sum_targets(number: int, columns: dict[str, Any]) -> tuple[float, float]:
+    y, weights = _read_rows(number, columns)
+    return float(weights @ y) if y.dtype.kind != "U" else 0.0, float(weights.sum())
+
+
+def _measure_block(
+    estimator: Any, number: int, X: Any, columns: dict[str, Any], measure: _Measure, mean: float
+) -> tuple[float, float]:
+    y, weights = _read_rows(number, columns)
+    return measure(y, estimator.predict(X, columns["offset"]), weights, mean) if weights.any() else (0.0, 0.0)
+
+
+def _compare(sums: list[tuple[float, float]]) -> _Vector:
+    return np.asarray(1.0 - _divide(sums))
+
+
+def _divide(pairs: list[tuple[float, float]]) -> float:
+    above, below = (math.fsum(numbers) for numbers in zip(*pairs, strict=True))
+    return above / below if below != 0.0 else math.nan

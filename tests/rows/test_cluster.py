@@ -1,0 +1,102 @@
+"""On a cluster of Dask: every loss, workers that are killed, and a cluster that is closed in the middle of a run."""
+
+import os
+import random
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import minmin
+from minmin.problems.linear.losses import Loss
+from rows.cases import ALL_LOSSES, CLASSES, agree, make_data, make_here, penalties
+from rows.test_dask import cut_sparse, da
+
+distributed = pytest.importorskip("distributed", reason="needs minmin[dask]")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def client():
+    here = "127.0.0.1"
+    listening = {"host": here, "dashboard_address": f"{here}:0", "worker_dashboard_address": f"{here}:0"}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **listening) as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        yield connected
+
+
+def make_there(loss, data, parts):
+    X, Y, target, weights, offset = data
+    X = cut_sparse(X, parts)
+    args = X, da.from_array(Y, chunks=(X.chunks[0], -1)), target
+    options = {"sample_weight": weights, "offset": offset, **penalties()}
+    if loss == "softmax":
+        return minmin.problems.Softmax(*args, CLASSES, **options)
+    return minmin.problems.GLM(*args, loss, **options)
+
+
+@pytest.mark.parametrize(("loss", "parts"), [*((loss, 7) for loss in ALL_LOSSES), ("logistic", 1), ("logistic", 2)])
+def test_the_same_run(client, loss, parts):
+    data = make_data(loss)
+    models = make_here(loss, data), make_there(loss, data, parts)
+    agree(*(minmin.minimize(model, method="reduced-newton", tol=1e-10) for model in models))
+
+
+class Quartic(Loss):
+    """A loss that workers cannot import."""
+
+    def value(self, margins, target, shared):
+        return 0.5 * (margins - target) ** 2 + (margins - target) ** 4
+
+    def slope(self, margins, target, shared):
+        return (margins - target) + 4 * (margins - target) ** 3
+
+    def curvature(self, margins, target, shared):
+        return 1.0 + 12 * (margins - target) ** 2
+
+
+def test_your_own_loss(client):
+    data = make_data("squared")
+    models = make_here(Quartic(), data), make_there(Quartic(), data, 3)
+    agree(*(minmin.minimize(model, method="reduced-newton", tol=1e-6) for model in models))
+
+
+def kill_a_worker(client, seconds):
+    """Kill a worker after some seconds."""
+    pids = list(client.run(os.getpid).values())
+    killer = threading.Timer(seconds, os.kill, (random.choice(pids), signal.SIGKILL))
+    killer.start()
+    return killer
+
+
+def test_a_killed_worker_changes_nothing(client):
+    random.seed(0)
+    data = make_data("logistic", n=20_000)
+    there = make_there("logistic", data, 5)
+    expected = minmin.minimize(there, method="reduced-newton", tol=1e-10)
+    for _ in range(3):
+        killer = kill_a_worker(client, random.uniform(0.0, 1.0) * expected.seconds)
+        found = minmin.minimize(there, method="reduced-newton", tol=1e-10)
+        killer.join()
+        agree(expected, found, rtol=1e-12)
+        client.wait_for_workers(2, timeout=60)
+
+
+def test_a_cluster_that_is_closed(client):
+    """Last in this file: the run ends with what it has reached."""
+    data = make_data("logistic", n=20_000)
+    there = make_there("logistic", data, 5)
+
+    def close(record):
+        if record.grad_x == 2:
+            client.cluster.close()
+            time.sleep(0.1)
+
+    ended = minmin.minimize(there, method="reduced-newton", tol=1e-10, callback=close)
+    assert ended.status == "interrupted"
+    assert np.isfinite(ended.fun)
+    assert "gone" in ended.message

@@ -1,0 +1,269 @@
+"""Dask collections without a cluster: the same fits, lazy predictions, and errors that name the partition."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import minmin
+from minmin.estimators import (
+    BlockGammaRegressor,
+    BlockHuberRegressor,
+    BlockLogisticRegression,
+    BlockLogisticRegressionCV,
+    BlockPoissonRegressor,
+    BlockRidge,
+    BlockTweedieRegressor,
+    text_columns,
+)
+from rows.cases import CLASSES, agree, make_data, make_here, make_in_groups, penalties
+
+dask = pytest.importorskip("dask", reason="needs minmin[dask]")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+
+def cut_sparse(X, parts):
+    """A Dask array of CSR blocks."""
+    cuts = np.linspace(0, X.shape[0], parts + 1).astype(int)
+    meta = scipy.sparse.csr_array((0, 0))
+    blocks = [da.from_delayed(dask.delayed(X[a:b]), (b - a, X.shape[1]), meta=meta) for a, b in pairwise(cuts)]
+    return da.concatenate(blocks)
+
+
+def make_table(n=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((n, 6)), columns=[*"abc", "word_1", "word_2", "word_3"])
+    return frame, rng
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("loss", ["logistic", "gamma", "softmax"])
+def test_a_model_of_dask_arrays(loss, dense):
+    X, Y, target, weights, offset = data = make_data(loss)
+    X_there = da.from_array(X.toarray(), chunks=(150, 7)) if dense else cut_sparse(X, 3)
+    Y_there = da.from_array(Y, chunks=(X_there.chunks[0], 2))
+    columns = {"sample_weight": da.from_array(weights, chunks=90), "offset": offset}
+    if loss == "softmax":
+        there = minmin.problems.Softmax(X_there, Y_there, target, CLASSES, **columns, **penalties())
+    else:
+        there = minmin.problems.GLM(X_there, Y_there, target, loss, **columns, **penalties())
+    here = make_here(loss, (X.toarray(), *data[1:]) if dense else data)
+    agree(*(minmin.minimize(model, method="reduced-newton", tol=1e-9) for model in (here, there)))
+
+
+FITS = [
+    (BlockLogisticRegression, lambda frame, rng: np.where(frame.a + rng.logistic(size=len(frame)) > 0, "yes", "no")),
+    (BlockLogisticRegression, lambda frame, rng: rng.choice(["red", "green", "blue"], len(frame))),
+    (BlockRidge, lambda frame, rng: 1e6 + frame.a + rng.standard_normal(len(frame))),
+    (BlockHuberRegressor, lambda frame, rng: frame.a + rng.standard_t(2, len(frame))),
+    (BlockPoissonRegressor, lambda frame, rng: rng.poisson(np.exp(0.3 * frame.a))),
+    (BlockGammaRegressor, lambda frame, rng: rng.gamma(2.0, np.exp(0.3 * frame.a))),
+    (BlockTweedieRegressor, lambda frame, rng: rng.poisson(1.0, len(frame)) * rng.gamma(2.0, 1.0, len(frame))),
+]
+
+
+@pytest.mark.parametrize(("kind", "make_target"), FITS)
+def test_frames(kind, make_target):
+    """The same coefficients and scores as in memory; predictions and scores are not computed before they are needed."""
+    frame, rng = make_table()
+    frame["y"], frame["w"] = make_target(frame, rng), rng.uniform(0.5, 2.0, len(frame))
+    there = dd.from_pandas(frame, npartitions=4)
+    X, X_there = frame.drop(columns=["y", "w"]), there.drop(columns=["y", "w"])
+    model = kind({"words": "word_*"}, alpha={"words": 1e-2, "rest": 1e-3})
+    expected = kind({"words": "word_*"}, alpha={"words": 1e-2, "rest": 1e-3})
+    expected.fit(X, frame["y"], sample_weight=frame["w"])
+    model.fit(X_there, there["y"], sample_weight=there["w"])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-10)
+    assert (model.n_iter_, dict(model.calls_)) == (expected.n_iter_, dict(expected.calls_))
+    assert list(model.feature_names_in_) == list(expected.feature_names_in_)
+    lazy = model.predict(X_there)
+    assert isinstance(lazy, da.Array)
+    computed, found = lazy.compute(), expected.predict(X)
+    assert (computed == found).all() if found.dtype.kind in "UO" else np.allclose(computed, found, rtol=1e-9)
+    score = model.score(X_there, there["y"], there["w"])
+    assert isinstance(score, da.Array)
+    assert float(score) == pytest.approx(expected.score(X, frame["y"], frame["w"]), rel=1e-9)
+
+
+def test_probabilities_stay_lazy():
+    frame, rng = make_table()
+    X = cut_sparse(scipy.sparse.csr_array(frame.to_numpy()), 3)
+    y = rng.integers(0, 3, len(frame))
+    model = BlockLogisticRegression().fit(X, y)
+    for name in ("predict_proba", "predict_log_proba", "decision_function"):
+        lazy = getattr(model, name)(X)
+        assert isinstance(lazy, da.Array)
+        assert lazy.shape == (300, 3)
+        np.testing.assert_allclose(lazy.compute(), getattr(model, name)(frame.to_numpy()), rtol=1e-10, atol=1e-12)
+
+
+def test_class_weights_and_offsets():
+    frame, rng = make_table()
+    y, offset = rng.integers(0, 2, len(frame)), rng.standard_normal(len(frame))
+    X = da.from_array(frame.to_numpy(), chunks=(70, 6))
+    for class_weight in ("balanced", {0: 1.0, 1: 3.0}):
+        fits = [
+            BlockLogisticRegression(class_weight=class_weight).fit(data, y, offset=offset)
+            for data in (X, frame.to_numpy())
+        ]
+        np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-10, atol=1e-12)
+
+
+def test_single_precision():
+    frame, rng = make_table()
+    numbers = frame.to_numpy().astype(np.float32)
+    y = rng.poisson(1.0, len(frame))
+    fits = [BlockPoissonRegressor(tol=1e-9).fit(X, y) for X in (da.from_array(numbers, chunks=(70, 6)), numbers)]
+    np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-6, atol=1e-8)
+
+
+def test_empty_partitions_are_left_out():
+    frame, rng = make_table()
+    frame["y"], frame["a"] = rng.poisson(1.0, len(frame)), np.linspace(-1.0, 1.0, len(frame))
+    there = dd.from_pandas(frame, npartitions=5)
+    chosen, kept = there[there["a"] > 0.3], frame[frame["a"] > 0.3]
+    model = BlockPoissonRegressor().fit(chosen.drop(columns="y"), chosen["y"])
+    np.testing.assert_allclose(
+        model.coef_, BlockPoissonRegressor().fit(kept.drop(columns="y"), kept["y"]).coef_, rtol=1e-9
+    )
+
+
+def spoil(block, number, change):
+    return change(block) if number == 1 else block
+
+
+def make_spoiled(change):
+    """Three blocks of rows, the second of which is changed."""
+    frame, rng = make_table()
+    numbers = frame.to_numpy()
+    blocks = [dask.delayed(spoil)(numbers[100 * i : 100 * i + 100], i, change) for i in range(3)]
+    X = da.concatenate(
+        [da.from_delayed(block, (np.nan, 6), meta=np.zeros((0, 0))) for block in blocks], allow_unknown_chunksizes=True
+    )
+    return X, da.from_array(rng.poisson(1.0, 300), chunks=100)
+
+
+def with_nan(block):
+    block = block.copy()
+    block[17, 3] = np.nan
+    return block
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (with_nan, "partition 1, row 17: column 3 is nan"),
+        (lambda block: block[:, :5], "partition 1: X has columns 5, and partition 0 has 6"),
+        (lambda block: block.astype(np.float32), "partition 1: X has dtype float32, and partition 0 has float64"),
+        (scipy.sparse.csr_array, "partition 1: X has storage sparse, and partition 0 has dense"),
+        (lambda block: block[:50], "partition 1: y has 100 rows, and X has 50"),
+        (lambda block: block.astype(str), "partition 1: X holds <U32 values"),
+    ],
+)
+def test_a_wrong_partition_is_named(change, words):
+    X, y = make_spoiled(change)
+    with pytest.raises(minmin.InputError, match=words):
+        BlockPoissonRegressor().fit(X, y)
+
+
+def test_wrong_columns_are_named():
+    frame, _ = make_table()
+    X = da.from_array(frame.to_numpy(), chunks=(100, 6))
+    counts = np.ones(300)
+    wrong = counts.copy()
+    wrong[105] = -1.0
+    unknown, _ = make_spoiled(lambda block: block)
+    cases = [
+        (X, counts, {"sample_weight": wrong}, "partition 1, row 5: weight is -1; give weights of 0 or above"),
+        (X, counts, {"offset": np.where(wrong < 0, np.inf, 0.0)}, "partition 1, row 5: offset is inf"),
+        (X, np.where(wrong < 0, np.nan, 1.0), {}, "partition 1, row 5: y is nan"),
+        (X, counts[:200], {}, "y has 200 entries, and X has 300 rows"),
+        (X, da.ones(200, chunks=100), {}, "y has 2 blocks of rows, and X has 3"),
+        (unknown, counts, {}, r"sizes of the blocks of X are not known.*compute_chunk_sizes"),
+        (X, None, {}, "y is None"),
+        (X, counts, {"sample_weight": 1.0}, "weight is 1.0; give one number per row"),
+        (X[:, 0], counts, {}, "X has 1 dimension"),
+        (X[:, :0], counts, {}, "it must be a matrix"),
+        (X, np.array(["a"] * 300), {}, "y holds text"),
+        (X, np.zeros((300, 2)), {}, r"partition \d: y has shape \(100, 2\)"),
+        (X[:0], counts[:0], {}, "no rows"),
+    ]
+    for data, y, options, words in cases:
+        with pytest.raises(minmin.InputError, match=words):
+            BlockPoissonRegressor().fit(data, y, **options)
+    with pytest.raises(minmin.InputError, match="BlockLogisticRegressionCV needs all rows in memory"):
+        BlockLogisticRegressionCV().fit(X, counts)
+    with pytest.raises(minmin.InputError, match="Y must be a Dask array or frame"):
+        minmin.problems.GLM(X, np.ones((300, 1)), counts, "poisson", alpha_x=1.0, alpha_y=0.0)
+    with pytest.raises(minmin.InputError, match="give classes="):
+        minmin.problems.Softmax(X, X, counts, alpha_x=1.0, alpha_y=1.0)
+
+
+def test_text_columns():
+    """Categories are those of all partitions, and missing values one of their own."""
+    frame, rng = make_table()
+    frame["city"] = np.where(frame.index < 250, rng.choice(["Oslo", "Rome", "Bern"], 300), "Lima")
+    frame["size"] = pd.Categorical(rng.choice(["small", "large"], 300))
+    frame.loc[[3, 290], "city"] = None
+    y = rng.poisson(np.exp(0.5 * (frame["city"] == "Oslo")))
+    there = dd.from_pandas(frame, npartitions=4)
+    make = lambda: BlockPoissonRegressor({"text": ["city", "size"]}, alpha={"text": 1e-3, "rest": 1e-2})  # noqa: E731
+    model, expected = make().fit(there, dd.from_pandas(pd.Series(y), npartitions=4)), make().fit(frame, y)
+    assert model.categories_ == expected.categories_
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9, atol=1e-11)
+    assert (model.n_iter_, dict(model.calls_)) == (expected.n_iter_, dict(expected.calls_))
+    np.testing.assert_allclose(model.predict(there).compute(), expected.predict(frame), rtol=1e-9)
+    frame.loc[180, "a"] = np.nan
+    with pytest.raises(minmin.InputError, match="partition 2: column 'a' has a missing value"):
+        make().fit(dd.from_pandas(frame, npartitions=4), dd.from_pandas(pd.Series(y), npartitions=4))
+
+
+def test_frames_of_several_types():
+    """Booleans, nullable and Arrow columns are numbers; selectors see the types; names may be numbers."""
+    frame, rng = make_table()
+    frame = frame.assign(b=frame["b"] > 0, c=pd.array(rng.integers(0, 9, 300), dtype="Int64"))
+    frame["city"] = rng.choice(["Oslo", "Rome"], 300)
+    y = rng.standard_normal(300)
+    target = dd.from_pandas(pd.Series(y), npartitions=3)
+    for data in (frame.drop(columns="city"), frame, frame.set_axis(range(7), axis=1)):
+        blocks = {"text": text_columns} if "city" in data else None
+        there = dd.from_pandas(data, npartitions=3)
+        fits = [BlockRidge(blocks, alpha=1e-2).fit(*pair) for pair in ((there, target), (data, y))]
+        np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(fits[0].predict(there).compute(), fits[1].predict(data), rtol=1e-9, atol=1e-12)
+        assert list(fits[0].feature_names_out_) == list(fits[1].feature_names_out_)
+
+
+def test_labels_of_several_types_are_refused():
+    frame, _ = make_table()
+    labels = np.where(frame["a"] > 0, "yes", "no").astype(object)
+    labels[120] = np.nan
+    with pytest.raises(minmin.InputError, match="partition 1, row 20: y is nan, and other labels are text"):
+        BlockLogisticRegression().fit(da.from_array(frame.to_numpy(), chunks=(100, 6)), labels)
+
+
+def test_empty_blocks_and_blocks_without_weight():
+    frame, rng = make_table()
+    X, y = da.from_array(frame.to_numpy(), chunks=(100, 6)), rng.poisson(1.0, 300)
+    weights = np.where(np.arange(300) < 100, 0.0, 1.0)
+    model = BlockPoissonRegressor().fit(X, y, weights)
+    expected = BlockPoissonRegressor().fit(frame.to_numpy(), y, weights)
+    assert float(model.score(X, y, weights)) == pytest.approx(expected.score(frame.to_numpy(), y, weights))
+    chosen = X[da.from_array(weights, chunks=100) > 0]
+    np.testing.assert_allclose(model.predict(chosen).compute(), expected.predict(frame.to_numpy()[100:]), rtol=1e-9)
+    with pytest.raises(minmin.InputError, match="a standard error needs all rows in memory"):
+        model.summary(X, y)
+
+
+def test_a_checkpoint_resumes_whichever_group_has_which_partition(tmp_path):
+    """As after a crash of the process with the client: the rows are loaded again, perhaps by other workers."""
+    data = make_data("logistic", seed=3)
+    options = {"method": "reduced-newton", "tol": 1e-10, "checkpoint": tmp_path / "run"}
+    expected = minmin.minimize(make_in_groups("logistic", data, 4)[0], method="reduced-newton", tol=1e-10)
+    minmin.minimize(make_in_groups("logistic", data, 4)[0], max_iterations=2, **options)
+    swapped = make_in_groups("logistic", data, 4, first=1)[0]
+    agree(expected, minmin.minimize(swapped, **options), rtol=1e-12)
