@@ -1,6 +1,7 @@
 """What leaves a client: one vector of x's size and the scalars that a reply names; no y_i, no data, no label."""
 
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,27 +29,34 @@ def clients(folder):
 
 
 class Secrets:
-    """Numbers that must not leave, looked for as bytes of either precision and as text."""
+    """Numbers that must not leave, looked for as text and as bytes.
+
+    In single precision two neighbours are looked for: the four bytes of one number are met by chance, since every
+    message also holds how long its client worked.
+    """
 
     def __init__(self, holders):
-        problems = [client._problem for client in holders]
-        arrays = [a for p in problems for a in (p.X, p.Y, p.target, p.weights)]
-        self.numbers = {float(v) for array in arrays for v in np.ravel(array)}
+        self.numbers, self.neighbours = set(), set()
+        for problem in (client._problem for client in holders):
+            for array in (problem.X, problem.Y, problem.target, problem.weights):
+                self.watch(array)
+                self.watch(array.T)
         for client in holders:
             self.watch(client.y)
 
-    def watch(self, y):
-        self.numbers |= {float(v) for v in np.ravel(y) if v != 0.0}
+    def watch(self, array):
+        numbers = [float(v) for v in np.ravel(array)]
+        self.numbers |= {v for v in numbers if v != 0.0}
+        self.neighbours |= {pair for pair in pairwise(numbers) if pair != (0.0, 0.0)}
 
     def found_in(self, messages):
         """Which of them occur; one search a message, over all of its windows and words."""
-        pieces = {}
-        for v in self.numbers:
-            pieces |= {np.array(v, dtype).tobytes(): v for dtype in ("<f8", ">f8", "<f4", ">f4")}
+        pieces = {np.array(v, dtype).tobytes(): v for v in self.numbers for dtype in ("<f8", ">f8")}
+        pieces |= {np.array(pair, dtype).tobytes(): pair for pair in self.neighbours for dtype in ("<f4", ">f4")}
         texts = {text: v for v in self.numbers for text in (repr(v), f"{v:.10g}"[:12], float(v).hex())}
         found = set()
         for data in messages:
-            windows = {data[i : i + width] for width in (4, 8) for i in range(len(data) - width + 1)}
+            windows = {data[i : i + 8] for i in range(len(data) - 7)}
             found |= {pieces[w] for w in windows & pieces.keys()}
             words = data.decode("latin-1")
             found |= {v for text, v in texts.items() if text in words}
@@ -94,8 +102,10 @@ def test_no_message_between_processes_holds_what_is_private(tmp_path):
 def test_the_search_finds_what_is_there(tmp_path):
     holders = clients(tmp_path)
     secrets = Secrets(holders)
-    row = holders[1]._problem.X[3]
-    for leak in (row.tobytes(), row[2:3].astype("float32").tobytes(), b"<<" + repr(float(row[1])).encode() + b">>"):
+    X = holders[1]._problem.X
+    of_a_row, of_a_column = X[3, 2:4].astype("float32"), X[5:7, 1].astype(">f4")
+    in_words = b"<<" + repr(float(X[3, 1])).encode() + b">>"
+    for leak in (X[3, 2].tobytes(), of_a_row.tobytes(), of_a_column.tobytes(), in_words):
         assert secrets.found_in([b"abc" + leak])
 
 
