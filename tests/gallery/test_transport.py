@@ -16,6 +16,8 @@ from gallery.conftest import check_front
 ROOT = Path(__file__).parents[2]
 SIOUX_FALLS = Path(os.environ.get("MINMIN_DATA") or ROOT.parent / "shared" / "data") / "transport" / "SiouxFalls"
 PUBLISHED = 42.31335287
+MOST = 200
+"""The most sweeps of a method in the tests; one that would need more has None for its sweeps."""
 
 # Zones 1 to 3 lie between the thru nodes 4 to 6. The short way from 1 to 3 leads through zone 2, which is not allowed.
 # Two links join 4 and 5; some times do not depend on the flow; powers differ.
@@ -66,7 +68,7 @@ def run_page():
 def sioux_falls(run_page):
     if not Path(f"{SIOUX_FALLS}_net.tntp").exists():
         pytest.skip("Sioux Falls is not beside the project (../shared/data/transport)")
-    return run_page("--most", 200)
+    return run_page("--most", MOST)
 
 
 @pytest.fixture(scope="module", params=[4, 1], ids=["zones closed", "zones open"])
@@ -87,7 +89,7 @@ def tiny(run_page, tmp_path_factory, request):
 def test_minmin_takes_few_sweeps_on_sioux_falls(sioux_falls):
     calibrated, steep, fixed = sioux_falls.panels.values()
     assert calibrated["minmin"].sweeps <= 150
-    assert calibrated["minmin"].sweeps <= 0.75 * calibrated["joint L-BFGS, unscaled"].sweeps
+    assert calibrated["minmin"].sweeps <= 0.75 * (calibrated["joint L-BFGS, unscaled"].sweeps or MOST)
     assert steep["minmin"].sweeps <= 50
     assert fixed["minmin"].sweeps <= 170
     for brackets in sioux_falls.panels.values():
