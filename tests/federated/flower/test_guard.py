@@ -15,9 +15,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and
 
 DETACHED = "import subprocess, time; subprocess.Popen(['sleep', '1000'], start_new_session=True); time.sleep(1000)"
 STARTER = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from minmin.federated.engines.flower_processes import Guarded
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored
 command = Guarded([sys.executable, "-c", sys.argv[1]], dict(os.environ), Path(sys.argv[2]))
 while len(command.process_ids()) < 2:
     time.sleep(0.02)
@@ -57,10 +58,14 @@ def test_a_command_that_dies_takes_its_own_along(tmp_path):
 def test_nothing_outlives_a_starter_that_is_ended_with_its_whole_group(tmp_path, received):
     starter = [sys.executable, "-c", STARTER, DETACHED, str(tmp_path / "log")]
     with subprocess.Popen(starter, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
-        processes = [int(word) for word in process.stdout.readline().split()]
-        assert len(alive(processes)) == 2
-        if received == signal.SIGKILL:
+        try:
+            processes = [int(word) for word in process.stdout.readline().split()]
+            assert len(alive(processes)) == 2
+            if received == signal.SIGKILL:
+                process.kill()
+            else:
+                os.killpg(process.pid, received)
+            process.wait(20)
+        finally:
             process.kill()
-        else:
-            os.killpg(process.pid, received)
     wait_until(lambda: alive(processes) == [])
