@@ -12,6 +12,7 @@ from minmin.core.arrays import to_like, to_numpy
 from minmin.core.evaluation import Evaluation
 from minmin.core.precision import full_float32
 from minmin.core.problem import Problem
+from minmin.core.rows import RowVector
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.start import make_start
 from minmin.core.vectors import (
@@ -28,6 +29,8 @@ from minmin.core.vectors import (
 from minmin.errors import InputError, MinMinError
 from minmin.findings import Finding, Report
 from minmin.numerics.lanczos import ritz_values
+from minmin.problems.linear.losses.trial import measure_self_concordance
+from minmin.problems.linear.model import LinearModel
 from minmin.term_checks import check_term
 from minmin.terms import PartsTerm
 
@@ -48,6 +51,8 @@ the expected error of the differences. On 120 correct problems, in double and in
 most 0.07 of that."""
 _MOST_OF_L, _LEAST_OF_MU = 1.001, 0.999
 """Measured curvatures may violate the constants by a thousandth, since differences are not exact; runs allow 1 %."""
+_MOST_OF_M, _LEAST_M = 1.01, 1e-2
+"""The same for the self-concordance of a loss: logarithms of curvatures may be off by 1e-3 in single precision."""
 _SEGMENT_LENGTHS = (1e-3, 1.0, 10.0)
 """The lengths of the segments along which convexity is checked, in units of the point's size: short and long ones."""
 _NOISE_FACTOR = 8.0
@@ -98,6 +103,7 @@ def _run_checks(problem: Problem, start: _Point, rng: np.random.Generator) -> It
         "constants": checks.check_constants,
         "y-Hessian": checks.check_y_hessian,
         "Hessian products": checks.check_hessian_products,
+        "self_concordance": checks.check_self_concordance,
     }
     for name, run in by_name.items():
         try:
@@ -243,6 +249,15 @@ class _Checks:
         """The curvature along a segment of this length, and its rounding error; the direction has length one."""
         a, b = (self._gradient(point.move(direction, t * length)) for t in (-0.5, 0.5))
         return b.move(a, -1.0).dot(direction) / length, self._noise(a, b) / length
+
+    def check_self_concordance(self) -> Iterator[Finding]:
+        if not isinstance(self.problem, LinearModel) or isinstance(self.problem.target, RowVector):
+            return
+        loss = self.problem.loss
+        if loss.outputs == 1 and math.isfinite(loss.self_concordance):
+            least = measure_self_concordance(loss, self.problem.target, self.rng)
+            ok = least <= _MOST_OF_M * loss.self_concordance + _LEAST_M
+            yield Finding("self_concordance", ok, f"stated {loss.self_concordance:.6g}, measured {least:.6g}")
 
     def check_constants(self) -> Iterator[Finding]:
         c = self.problem.constants

@@ -173,6 +173,33 @@ def test_predictions_use_the_exposure_and_the_offset_of_the_new_rows(call, clien
     code, _, err = call("predict", model, new)
     assert code == 2
     assert f"the model's --exposure years: {new} has no such column" in err
+    renamed = clients.select(["age", "income"]).add_column(0, "time", clients["years"]).slice(0, 10)
+    pyarrow.csv.write_csv(renamed, new)
+    predicted = read(call("predict", model, new, "--exposure", "time", "--offset", "income")[1])["prediction"]
+    assert predicted == pytest.approx(expected.predict(X[:10], offset=offset[:10]), rel=1e-4)
+
+
+def test_a_model_that_was_fitted_with_an_offset_elsewhere_needs_one(call, clients, tmp_path):
+    frame = clients.to_pandas()
+    model, new = tmp_path / "model.skops", tmp_path / "new.csv"
+    offset = np.log(frame["years"].to_numpy())
+    fitted = estimators.BlockPoissonRegressor(alpha=0.01).fit(frame[["age"]], frame["claims"], offset=offset)
+    model.write_bytes(saved.dump(fitted))
+    pyarrow.csv.write_csv(clients.slice(0, 10), new)
+    code, _, err = call("predict", model, new)
+    assert code == 2
+    assert f"{model} was fitted with an offset or exposure, and for {new} none is known; name its column" in err
+    predicted = read(call("predict", model, new, "--exposure", "years")[1])["prediction"]
+    assert predicted == pytest.approx(fitted.predict(frame[["age"]][:10], offset=offset[:10]), rel=1e-9)
+
+
+def test_an_exposure_is_for_losses_that_it_multiplies(call, clients, tmp_path):
+    frame, model, new = clients.to_pandas(), tmp_path / "model.skops", tmp_path / "new.csv"
+    model.write_bytes(saved.dump(estimators.BlockRidge().fit(frame[["age"]], frame["claims"])))
+    pyarrow.csv.write_csv(clients, new)
+    code, _, err = call("predict", model, new, "--exposure", "years")
+    assert code == 2
+    assert "--exposure is for --loss" in err
 
 
 def test_huber(call, clients, file):

@@ -26,7 +26,7 @@ ROUNDING_SIZE = 1e-6
 
 
 def agree(shown: str, printed: str) -> bool:
-    """Whether two numbers are the same for a reader; another BLAS changes counts by some percent, and bounds a little."""
+    """Whether two numbers are the same for a reader; another BLAS changes counts and bounds a little."""
     if re.fullmatch(r"-?\d+", shown) and re.fullmatch(r"-?\d+", printed):
         return abs(int(shown) - int(printed)) <= max(2, 0.1 * abs(int(shown)))
     one, other = float(shown), float(printed)

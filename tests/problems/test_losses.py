@@ -193,6 +193,48 @@ def test_a_loss_with_two_derivatives_alone_is_proved_where_all_columns_are_penal
     assert not minmin.minimize(GLM(X, Y, separable, Plain(), alpha_x=0.0, alpha_y=0.0), tol=1e-9).certified
 
 
+class Summed(Plain):
+    def value(self, margins, target, shared):
+        return super().value(margins, target, shared).sum()
+
+
+class Short(Plain):
+    def slope(self, margins, target):
+        return -target
+
+
+class Cauchy(Plain):
+    def curvature(self, margins, target, shared):
+        return (1.0 - (margins - target) ** 2) / (1.0 + (margins - target) ** 2) ** 2
+
+
+@pytest.mark.parametrize(
+    ("loss", "error", "words"),
+    [
+        (Summed(), minmin.InputError, r"Summed.value returned shape \(\) for margins of shape .*one number per row"),
+        (Short(), minmin.UserCodeError, r"Short.slope\(margins, target, shared\) raised TypeError"),
+        (Cauchy(), minmin.InputError, "the loss Cauchy is not convex: its curvature is -0.12 at the margin -1 for the"),
+        (Plain, minmin.InputError, r"loss is the class Plain; give an object, such as Plain\(\)"),
+    ],
+)
+def test_a_loss_of_ones_own_is_tried_first(loss, error, words):
+    _, X, Y, target = random_rows(0, "logistic")
+    with pytest.raises(error, match=words):
+        GLM(X, Y, target, loss, alpha_x=1e-2, alpha_y=1e-2)
+
+
+def test_check_measures_the_self_concordance():
+    _, X, Y, target = random_rows(0, "logistic")
+    for stated, ok in ((1.0, True), (0.9, False)):
+        loss = Plain()
+        loss.self_concordance = stated
+        report = minmin.check(GLM(X, Y, target, loss, alpha_x=1e-2, alpha_y=1e-2))
+        assert {finding.name: finding.ok for finding in report.findings}["self_concordance"] == ok
+    for name in NEW:
+        _, X, Y, target = random_rows(0, name)
+        assert minmin.check(GLM(X, Y, target, name, alpha_x=1e-2, alpha_y=1e-2)).ok
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_other_libraries_and_precisions_find_the_same_minimum(dtype):
     for name in NEW:

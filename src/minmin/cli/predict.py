@@ -14,10 +14,9 @@ from minmin.cli.cells import Vector
 from minmin.cli.delimited import delimiter_option
 from minmin.cli.estimator import read_classes
 from minmin.cli.model import choose_storage
-from minmin.cli.on_disk import OnDisk
 from minmin.cli.output import check_writable, quiet_option
 from minmin.cli.reading import read_table
-from minmin.cli.roles import read_offset
+from minmin.cli.roles import OFFSET_OPTIONS, check_roles, read_offset
 from minmin.cli.table import PARQUET, Frame, Table
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError, near_names
@@ -39,16 +38,28 @@ _SHOWN = 5
     help="Write to this file: Parquet if its name ends in .parquet or .pq, else CSV. [default: print CSV]",
 )
 @click.option("--proba", is_flag=True, help="Predict the probability of each class instead of the most probable class.")
+@OFFSET_OPTIONS["offset"]
+@OFFSET_OPTIONS["exposure"]
 @delimiter_option
 @quiet_option(help="Print no notes, and with --output nothing at all.")
-def predict(file: Path, data: Path, output: Path | None, proba: bool, delimiter: str | None, quiet: bool) -> int:
+def predict(
+    file: Path,
+    data: Path,
+    output: Path | None,
+    proba: bool,
+    offset: str | None,
+    exposure: str | None,
+    delimiter: str | None,
+    quiet: bool,
+) -> int:
     """Predict the target of each row of DATA with a MODEL that 'minmin fit --save' or 'minmin solve --save' wrote.
 
     A CSV or Parquet file must have the model's columns, by name and in any order; other columns are ignored. If the
-    model has an --offset or --exposure, DATA must have that column, too; if it has an --id, that column is printed
-    beside the predictions. A category that the model does not know has the coefficient 0. In a LIBSVM file the labels
-    are ignored, missing columns count as zero, and columns that the model does not have are ignored. DATA may also be a
-    folder that 'minmin partition' wrote. Loading a model never runs code from the file; a file that could is refused.
+    model was fitted with --offset or --exposure, DATA must have that column, too; these options name another. If it has
+    an --id, that column is printed beside the predictions. A category that the model does not know has the coefficient
+    0. In a LIBSVM file the labels are ignored, missing columns count as zero, and columns that the model does not have
+    are ignored. DATA may also be a folder that 'minmin partition' wrote. Loading a model never runs code from the file;
+    a file that could is refused.
 
     \b
       minmin predict model.skops tomorrow.csv
@@ -73,17 +84,13 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, delimiter:
         else:
             notes.append(f"{data} has no column {roles['id']!r}; predictions are in the order of its rows")
     X = _take_features(model, file, table)
-    offset = table.offset
-    if isinstance(table, OnDisk) and offset is None and {"offset", "exposure"} & set(roles):
-        raise InputError(
-            f"{file} was fitted with an offset or exposure, and {data} has none; give a CSV or Parquet file"
-        )
+    given = {role: name for role, name in (("offset", offset), ("exposure", exposure)) if name is not None}
+    shift = _find_offset(model, file, table, given)
     if isinstance(table, Frame):
-        offset = read_offset(table, roles, whose="the model's ")
         notes += _find_unknown(table, getattr(model, "categories_", {}))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # _take_features has matched the names
-        columns += _predict_proba(model, X, offset) if proba else [("prediction", _predict(model, X, offset))]
+        columns += _predict_proba(model, X, shift) if proba else [("prediction", _predict(model, X, shift))]
     content = _write(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
     if not quiet:
         for note in notes:
@@ -95,6 +102,21 @@ def predict(file: Path, data: Path, output: Path | None, proba: bool, delimiter:
     if not quiet:
         click.echo(f"{table.rows} predictions in {output}")
     return 0
+
+
+def _find_offset(model: Any, file: Path, table: Table, given: Mapping[str, str]) -> Vector | None:
+    """What is added to the margins: from the given columns, else from those that the model was fitted with."""
+    check_roles(table, given, None, model._loss.name)
+    roles = {role: name for role, name in getattr(model, "row_columns_", {}).items() if role in OFFSET_OPTIONS}
+    needed = bool(roles) or getattr(model, "has_offset_", False)
+    if isinstance(table, Frame):
+        offset = read_offset(table, given or roles, whose="" if given else "the model's ")
+        remedy = "name its column by --offset, or by --exposure if the offset is its logarithm"
+    else:
+        offset, remedy = table.offset, "give a CSV or Parquet file"
+    if needed and offset is None:
+        raise InputError(f"{file} was fitted with an offset or exposure, and for {table.file} none is known; {remedy}")
+    return offset
 
 
 def _take_features(model: Any, file: Path, table: Table) -> Any:

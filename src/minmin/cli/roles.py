@@ -16,18 +16,23 @@ from minmin.errors import InputError
 ROLES = ("id", "weight", "offset", "exposure")
 _EXPOSURE_LOSSES = ("gamma", "poisson", "tweedie")
 
+OFFSET_OPTIONS = {
+    "offset": click.option(
+        "--offset", metavar="COLUMN", help="A column that is added to the margin, with coefficient 1."
+    ),
+    "exposure": click.option(
+        "--exposure",
+        metavar="COLUMN",
+        help="A column by which the expected target is multiplied, above 0: the offset is its logarithm. For the "
+        f"losses {', '.join(_EXPOSURE_LOSSES)}.",
+    ),
+}
 _OPTIONS = [
     click.option(
         "--id", "id_", metavar="COLUMN", help="A column that names the rows: no feature, kept in predictions."
     ),
     click.option("--weight", metavar="COLUMN", help="A column with the weights of the rows, at least 0."),
-    click.option("--offset", metavar="COLUMN", help="A column that is added to the margin, with coefficient 1."),
-    click.option(
-        "--exposure",
-        metavar="COLUMN",
-        help="A column by which the expected target is multiplied, above 0: the offset is its logarithm. For --loss "
-        f"{', '.join(_EXPOSURE_LOSSES)}.",
-    ),
+    *OFFSET_OPTIONS.values(),
 ]
 
 

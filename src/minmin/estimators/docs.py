@@ -67,6 +67,8 @@ coef_ : {coef}
     In the order of the columns of X; a text column of a frame has a coefficient per category.
 intercept_ : {intercept}
 classes_ : array of shape (n_classes,)
+has_offset_ : bool
+    Whether fit got an offset; predictions then need one, too.
 blocks_, alpha_ : dict
     The numbers of the coefficients and the penalty of each block, by its name.
 categories_ : dict

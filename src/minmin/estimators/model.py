@@ -316,6 +316,7 @@ class SingleFit(BlockModel):
         self
         """
         matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)
+        self.has_offset_ = offset is not None
         alphas = resolve_alphas(self.alpha, list(blocks))
         design = self._design(matrix, blocks, [name for name, alpha in alphas.items() if alpha == 0.0])
         del matrix  # the design may be a copy

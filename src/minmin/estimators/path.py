@@ -74,6 +74,7 @@ class PathFit(BlockModel):
         if offset is not None and self.scoring is not None:
             raise InputError("scoring cannot use an offset; leave scoring out: the score is then minus the mean loss")
         matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)
+        self.has_offset_ = offset is not None
         names = list(blocks)
         points = resolve_grid(self.alphas, blocks, matrix, rows.weights)
         alphas = [dict(zip(names, point, strict=True)) for point in points.tolist()]

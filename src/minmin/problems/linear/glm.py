@@ -9,8 +9,10 @@ import numpy as np
 
 from minmin.core.arrays import Array, as_real_numpy, require_finite
 from minmin.core.constants import Constants
+from minmin.core.rows import RowVector
 from minmin.errors import InputError, as_count, near_names
 from minmin.problems.linear.losses import LOSSES, Loss
+from minmin.problems.linear.losses.trial import try_loss
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.softmax import SoftmaxLoss
@@ -64,11 +66,15 @@ class GLM(LinearModel):
         penalties = {"alpha_x": alpha_x, "alpha_y": alpha_y}
         given: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "constants": constants}
         super().__init__(X, Y, _find_loss(loss), target, **penalties, **given)
+        if isinstance(loss, Loss) and loss.outputs == 1 and not isinstance(self.target, RowVector):
+            try_loss(loss, self.target)
 
 
 def _find_loss(loss: Any) -> Loss:
     if isinstance(loss, Loss):
         return loss
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        raise InputError(f"loss is the class {loss.__name__}; give an object, such as {loss.__name__}()")
     if not isinstance(loss, str) or loss not in LOSSES:
         raise InputError(f"unknown loss {loss!r}: {near_names(loss, LOSSES)} Or give a minmin.problems.Loss.")
     return LOSSES[loss]
