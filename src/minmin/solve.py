@@ -248,7 +248,9 @@ def _add_bounds(problem: Problem, bounds_x: Any, bounds_y: Any) -> Problem:
     require_two_blocks(problem, "a run with bounds")
     if problem.has_terms:
         raise InputError("this problem has terms already; give its bounds as terms: Composite(..., term_x=Box(...))")
-    return Composite(problem, make_box(bounds_x, "bounds_x"), make_box(bounds_y, "bounds_y"))
+    box_x = make_box(bounds_x, "bounds_x", problem.d_x)
+    box_y = make_box(bounds_y, "bounds_y", None if problem.part_sizes else problem.d_y)
+    return Composite(problem, box_x, box_y)
 
 
 def _make_problem(problem: Any, x0: Any, y0: Any, given: dict[str, Any]) -> Problem:

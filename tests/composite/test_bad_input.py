@@ -48,6 +48,10 @@ CASES = {
         lambda: minmin.minimize(PROBLEM, bounds_y=[(0, 1), (0, 1, 2), (0, 1)]),
         r"bounds_y: entry 1 is \(0, 1, 2\); give a pair \(low, high\)",
     ),
+    "bounds of another length": (
+        lambda: minmin.minimize(PROBLEM, bounds_x=[(0, 1)] * 9),
+        r"bounds_x: lower has 9 numbers, but the block has",
+    ),
     "bounds exchanged in a pair": (lambda: minmin.minimize(PROBLEM, bounds_x=(1, 0)), r"bounds_x: lower = 1 is above"),
     "bounds exchanged in one pair": (
         lambda: minmin.minimize(PROBLEM, bounds_y=[(0, 1), (2, 1), (0, 1)]),

@@ -17,6 +17,8 @@ from minmin.loop.clock import Clock
 from minmin.methods.base import Candidate, require_flag
 from minmin.result import Status
 
+_PENALTY_OR_BOUNDS = "if some column has neither a penalty nor bounds on both sides, give it one of these"
+"""What helps if the data prove no good bound, although the point may be good."""
 _NEAR_FLOOR = 4.0
 """A bound of at most this times its floor is at rounding level. The bound is (|∇f| + error)²/2μ and the floor is
 error²/2μ, so then |∇f| is no larger than its expected error."""
@@ -254,10 +256,11 @@ class StoppingRules:
             if progress.largest_bound > 0.5 * progress.largest_bound_before:
                 if self._looks_at_gradients:
                     return End("stalled", self._explain_exhaustion(candidate, best))
+                advice = f"{_PENALTY_OR_BOUNDS}; else " if best.basis == "data" else "theory rules that out: "
                 return End(
                     "stalled",
-                    f"over {self._patience} iterations the bound has not halved, which theory rules out; it is "
-                    f"{best.value:.3g} at best: there are rounding errors, wrong constants, or {GRADIENT_MAY_BE_WRONG}",
+                    f"over {self._patience} iterations the bound has not halved; it is {best.value:.3g} at best: "
+                    f"{advice}there are rounding errors, wrong constants, or {GRADIENT_MAY_BE_WRONG}",
                 )
             if progress.largest_bound > 0.0:
                 progress = progress._replace(largest_bound=0.0, largest_bound_before=progress.largest_bound)
@@ -277,8 +280,9 @@ class StoppingRules:
         remedy = "give float64 data" if single else f"give a larger {'gtol' if by_gradients else 'tol'}"
         about = "an estimated bound" if best.basis == "estimate" else "a bound"
         told = f"rounding errors hide further progress below {about} of {best.value:.3g}; {remedy}"
-        explained = best.basis == "data" or best.value <= _NEAR_FLOOR * best.floor
-        return told if explained else f"{told}; or {GRADIENT_MAY_BE_WRONG}"
+        if best.value <= _NEAR_FLOOR * best.floor:
+            return told
+        return f"{told}; or {_PENALTY_OR_BOUNDS if best.basis == 'data' else GRADIENT_MAY_BE_WRONG}"
 
 
 def explain_not_convex(evidence: str) -> str:

@@ -10,7 +10,7 @@ from minmin.errors import InputError, show
 from minmin.terms import Box
 
 
-def make_box(bounds: Any, name: str) -> Box | None:
+def make_box(bounds: Any, name: str, size: int | None) -> Box | None:
     """A box from a user's bounds; None if there are none.
 
     Parameters
@@ -19,13 +19,18 @@ def make_box(bounds: Any, name: str) -> Box | None:
         One pair (low, high) for all variables, or one per variable; None leaves a side free.
     name : str
         The argument, "bounds_x" or "bounds_y", for error messages.
+    size : int or None
+        The number of variables; None if the box is for several parts of different sizes.
     """
     if bounds is None:
         return None
     try:
-        return Box(*_split(bounds, name))
+        box = Box(*_split(bounds, name))
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
+    if size is not None:
+        box.check_size(size, name)
+    return box
 
 
 def _split(bounds: Any, name: str) -> tuple[Any, Any]:
