@@ -8,8 +8,9 @@ coefficient for each of them:
 
 .. math::
 
-   f(x, y) = \frac1n \sum_i \log\bigl(1 + e^{-s_i m_i}\bigr) + \tfrac{\alpha_x}{2} |x|^2 + \tfrac{\alpha_y}{2} |y|^2,
-   \qquad m_i = c + \sum_{t=1}^{26} x_{t,\,\text{text}_{it}} + \sum_{j=1}^{13} y_j\, \text{number}_{ij},
+   f(x, y) &= \frac1n \sum_i \log\bigl(1 + e^{-s_i m_i}\bigr)
+              + \tfrac{\alpha_x}{2} |x|^2 + \tfrac{\alpha_y}{2} |y|^2, \\
+   m_i &= c + \sum_{t=1}^{26} x_{t,\,\text{text}_{it}} + \sum_{j=1}^{13} y_j\, \text{number}_{ij},
 
 where :math:`s_i` is 1 for a click and -1 otherwise. **The expensive block is x**, the coefficients of the categories:
 most data are there. The cheap block is y, the coefficients of the numbers, with the intercept c. Each block has its

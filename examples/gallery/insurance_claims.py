@@ -8,9 +8,9 @@ the mean :math:`e_i e^{m_i}`:
 
 .. math::
 
-   f(x, y) = \frac1n \sum_i \bigl( e_i e^{m_i} - k_i (m_i + \log e_i) \bigr)
-             + \tfrac{\alpha_x}{2} |x|^2 + \tfrac{\alpha_y}{2} |y|^2,
-   \qquad m_i = c + \sum_{t} x_{t,\,\text{text}_{it}} + \sum_j y_j\, b_j(\text{value}_i).
+   f(x, y) &= \frac1n \sum_i \bigl( e_i e^{m_i} - k_i (m_i + \log e_i) \bigr)
+              + \tfrac{\alpha_x}{2} |x|^2 + \tfrac{\alpha_y}{2} |y|^2, \\
+   m_i &= c + \sum_{t} x_{t,\,\text{text}_{it}} + \sum_j y_j\, b_j(\text{value}_i).
 
 **The expensive block is x**: a coefficient for each of the 25 categories of the text columns: the body and the age of
 the vehicle, and the gender and the age of the driver. The cheap block is y, the coefficients of a spline in the

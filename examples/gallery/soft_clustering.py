@@ -9,8 +9,9 @@ its voters, but not too far from home. With squared distances, this is alternati
 
 .. math::
 
-    f(x, p) = \frac1N \sum_{i,k} \left( \tfrac12 |x_k - v_i|^2\, p_{ik} + \mu\, p_{ik} \ln p_{ik} \right)
-              + \frac{\tau}{2} \sum_k |x_k - c_k|^2, \qquad p_{ik} \ge 0, \quad \sum_k p_{ik} = 1.
+    f(x, p) &= \frac1N \sum_{i,k} \left( \tfrac12 |x_k - v_i|^2\, p_{ik} + \mu\, p_{ik} \ln p_{ik} \right)
+               + \frac{\tau}{2} \sum_k |x_k - c_k|^2, \\
+    p_{ik} &\ge 0, \qquad \sum_k p_{ik} = 1.
 
 **x, the positions, is the expensive block**: a new x takes all distances, and :math:`\nabla_x f` takes sums over all
 voters. Each is N·K·m operations, for N points in m dimensions and K parties. **y, the probabilities, is the cheap
@@ -146,4 +147,4 @@ _ = left.legend(frameon=False), right.legend(frameon=False, fontsize=8, loc="low
 # k-means, on both data sets. With a smaller μ clusters appear, but they may depend on the start. Where f is convex,
 # elections try the fewest positions. Where they are slow, minmin tries fewer. To insert the best p by hand is better
 # still: where y is known in closed form, there is no inner problem to solve.
-print("scores", scores, "not convex, tau = 0.01", not_convex, "convex", counts, sep="\n")
+print("scores:", *scores.items(), "positions, not convex, τ = 0.01:", not_convex, "convex:", counts, sep="\n")

@@ -14,9 +14,9 @@ All of this is linear. With normal noise and normal priors, the most probable im
 
 .. math::
 
-    f(x, y) = \frac{1}{2n} |P x + B y - g|^2
-    + \frac{\alpha_x}{2} |x|^2 + \frac{\alpha_c}{2} |c|^2 + \frac{\alpha_e}{2} |e|^2, \qquad
-    \alpha = \frac{\text{variance of the noise}}{n \cdot \text{variance of the prior}}.
+    f(x, y) &= \frac{1}{2n} |P x + B y - g|^2
+    + \frac{\alpha_x}{2} |x|^2 + \frac{\alpha_c}{2} |c|^2 + \frac{\alpha_e}{2} |e|^2, \\
+    \alpha &= \frac{\text{variance of the noise}}{n \cdot \text{variance of the prior}}.
 
 **x, the image, is the expensive block**: :math:`\nabla_x f` takes a projection P and a back-projection :math:`P^\top`.
 **y, two numbers per detector, is the cheap block**: once Px is known, :math:`\nabla_y f` takes a few sums.
@@ -144,4 +144,4 @@ target = least + 1e-6 * (traces["minmin"][0] - least)
 counts = {name: 1 + int(np.argmax(values <= target)) for name, values in traces.items()}
 counts["minmin"] = int(r.history.grad_x[counts["minmin"] - 1])
 counts["minmin, until it is proved"] = r.calls["grad_x"]
-print(quality, counts, sep="\n")
+print(*quality.items(), counts, sep="\n")

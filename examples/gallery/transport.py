@@ -22,8 +22,6 @@ format, ``python transport.py folder/Anaheim --beta 0.1`` reads ``folder/Anaheim
 for the map, ``..._node.tntp``.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path
@@ -52,7 +50,12 @@ links = traffic.links
 # Shortest times have kinks. We replace them by soft ones with a small, fixed temperature γ, about a thousandth of the
 # time of a trip. That moves the minimum a little, but no proof rests on it. At every sweep we compute two limits of the
 # optimum: from below the dual value at the true shortest times, from above the cost of flows that carry balanced trips.
-# A method is done when this *bracket* is narrower than 1e-4 of the optimum. The modules beside this script do that.
+# A method is done when this *bracket* is narrower than 1e-4 of the optimum.
+#
+# The modules beside this script do that: :download:`_traffic.py <../../examples/gallery/_traffic.py>`,
+# :download:`_traffic_demand.py <../../examples/gallery/_traffic_demand.py>`,
+# :download:`_traffic_methods.py <../../examples/gallery/_traffic_methods.py>` and
+# :download:`_traffic_pictures.py <../../examples/gallery/_traffic_pictures.py>`.
 goal = 1e-4
 gamma = options.gamma or 10.0 ** np.floor(np.log10(traffic.mean_time / 800.0))
 print(f"{len(links.free)} links, mean time of a trip on empty roads {traffic.mean_time:.2f}, γ = {gamma:g}")
@@ -145,4 +148,3 @@ draw_brackets(panels)
 # The flows at the first β, by minmin:
 draw_map(traffic, options.prefix, first["minmin"].flows)
 counts = {name: bracket.sweeps for name, bracket in first.items()}
-print(counts)

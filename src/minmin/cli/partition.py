@@ -84,4 +84,4 @@ def _add_frames(
 
 
 def _how_to_leave_out(name: str) -> str:
-    return f"leave the column out with --ignore {name!r}"
+    return f"leave the column out with --ignore {name!r}, since partitions hold numbers only"
