@@ -128,6 +128,13 @@ def test_bad_chunks_are_named(tmp_path, kind):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_text_and_numbers_in_one_target_are_refused(tmp_path):
+    X = make_matrix()
+    pieces = [(X[:8], np.arange(8)), (X[8:16], np.array(["yes", "no"] * 4))]
+    with pytest.raises(InputError, match="chunk 1: y holds text, but numbers in the chunks before"):
+        write_partitions(tmp_path / "rows", pieces)
+
+
 @pytest.mark.parametrize("names", [["a"] * 5, ["a", "b"]])
 def test_bad_names_are_refused(tmp_path, names):
     with pytest.raises(InputError, match=r"two columns are called 'a'|2 names, but X has 5"):
@@ -182,6 +189,14 @@ DAMAGE = {
     "another description": (lambda f: (f / "partitions.json").write_text("[]"), "does not describe partitions"),
     "a lost key": (describe(lambda head: head.pop("dtype")), "it lacks 'dtype'"),
     "version": (describe(lambda head: head.update(version=9)), "version 9 of the format"),
+    "a storage": (describe(lambda head: head.update(storage="csc")), "damaged: storage is 'csc' and dtype 'float64'"),
+    "columns as text": (describe(lambda head: head.update(columns="5")), "damaged: columns is '5'"),
+    "too many columns": (describe(lambda head: head.update(columns=10**30)), "damaged: columns is 1000"),
+    "names": (describe(lambda head: head.update(names=["a"])), "damaged: columns is 5, and names are not as many"),
+    "partitions as text": (describe(lambda head: head.update(partitions="abc")), "damaged: partitions is not a list"),
+    "a partition": (describe(lambda head: head.update(partitions=[{}])), "damaged: some partition lacks the number"),
+    "a column": (describe(lambda head: head.update(y=5)), "damaged: 'y' is neither true nor false"),
+    "deep": (lambda f: (f / "partitions.json").write_text("[" * 10**5), "is damaged"),
 }
 
 

@@ -1,5 +1,6 @@
 """On a cluster of Dask: every loss, workers that are killed, and a cluster that is closed in the middle of a run."""
 
+import gc
 import os
 import random
 import signal
@@ -84,6 +85,33 @@ def test_a_killed_worker_changes_nothing(client):
         killer.join()
         agree(expected, found, rtol=1e-12)
         client.wait_for_workers(2, timeout=60)
+
+
+def count_tasks(client):
+    return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+
+def test_fits_leave_nothing_on_the_cluster(client):
+    """Neither one that is done, nor one that a worker's death disturbed, nor one whose data are wrong."""
+    data = make_data("logistic")
+    gc.collect()
+    time.sleep(0.5)
+    before = count_tasks(client)
+    minmin.minimize(make_there("logistic", data, 3), method="reduced-newton", tol=1e-6)
+    wrong = data[0].copy()
+    wrong.data[7] = np.nan
+    with pytest.raises(minmin.InputError, match="partition 0, row"):
+        make_there("logistic", (wrong, *data[1:]), 3)
+    there = make_there("logistic", data, 3)
+    kill_a_worker(client, 0.0).join()
+    minmin.minimize(there, method="reduced-newton", tol=1e-6)
+    client.wait_for_workers(2, timeout=60)
+    del there
+    gc.collect()
+    deadline = time.monotonic() + 20
+    while count_tasks(client) > before and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert count_tasks(client) <= before
 
 
 def test_a_cluster_that_is_closed(client):

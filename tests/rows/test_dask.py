@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import minmin
 from minmin.estimators import (
@@ -162,6 +163,7 @@ def with_nan(block):
         (scipy.sparse.csr_array, "partition 1: X has storage sparse, and partition 0 has dense"),
         (lambda block: block[:50], "partition 1: y has 100 rows, and X has 50"),
         (lambda block: block.astype(str), "partition 1: X holds <U32 values"),
+        (lambda block: block.astype(complex), "partition 1: X holds complex128 values"),
     ],
 )
 def test_a_wrong_partition_is_named(change, words):
@@ -201,6 +203,79 @@ def test_wrong_columns_are_named():
         minmin.problems.GLM(X, np.ones((300, 1)), counts, "poisson", alpha_x=1.0, alpha_y=0.0)
     with pytest.raises(minmin.InputError, match="give classes="):
         minmin.problems.Softmax(X, X, counts, alpha_x=1.0, alpha_y=1.0)
+
+
+def test_weights_and_targets_of_small_types():
+    frame, rng = make_table()
+    X, y = da.from_array(frame.to_numpy(), chunks=(100, 6)), rng.integers(0, 2, 300)
+    for kind in (BlockLogisticRegression, BlockHuberRegressor, BlockPoissonRegressor):
+        model = kind().fit(X, y)
+        for weights in (np.arange(300) % 3 > 0, np.full(300, 100, np.int8)):
+            found = float(model.score(X, y.astype(np.int8), weights))
+            assert found == pytest.approx(model.score(frame.to_numpy(), y, weights.astype(float)))
+
+
+def test_wrong_targets_of_models_are_named():
+    frame, rng = make_table()
+    X, Y = da.from_array(frame.to_numpy(), chunks=(100, 6)), da.ones((300, 1), chunks=(100, 1))
+    labels, amounts = rng.integers(0, 3, 300), rng.gamma(2.0, size=300)
+    amounts[123] = -1.0
+    mixed = np.where(np.arange(300) < 100, rng.integers(0, 2, 300), rng.choice([-1, 1], 300))
+    penalties = {"alpha_x": 0.1, "alpha_y": 0.1}
+    for wrong in (labels - 1, labels + 1, labels + 0.5):
+        with pytest.raises(minmin.InputError, match=r"target holds .*: give classes as whole numbers, 0 to 2"):
+            minmin.minimize(minmin.problems.Softmax(X, Y, wrong, 3, **penalties))
+    with pytest.raises(minmin.InputError, match="target holds -1, 0, 1: the logistic loss takes labels"):
+        minmin.minimize(minmin.problems.GLM(X, Y, mixed, **penalties))
+    with pytest.raises(minmin.InputError, match=r"partition 1: target\[23\] = -1: the gamma loss takes numbers > 0"):
+        minmin.minimize(minmin.problems.GLM(X, Y, amounts, "gamma", **penalties))
+    with pytest.raises(minmin.InputError, match=r"offset has shape \(300, 2\); give one number for each row"):
+        BlockPoissonRegressor().fit(X, labels, offset=np.zeros((300, 2)))
+
+
+def test_text_and_numbers_in_one_target_are_refused():
+    frame, _ = make_table()
+    X = da.from_array(frame.to_numpy(), chunks=(150, 6))
+    y = da.concatenate([da.from_array(np.array(["0", "1"] * 75), chunks=150), da.from_array(np.ones(150), chunks=150)])
+    y = y.map_blocks(lambda block: block if "1" in block else np.ones(len(block)), dtype=object)
+    with pytest.raises(minmin.InputError, match="partition 1: y has dtype numbers, and partition 0 has text"):
+        BlockLogisticRegression().fit(X, y)
+
+
+def test_unpenalised_columns_of_a_squared_loss():
+    """There are no constants of rows elsewhere, so the bound is an estimate."""
+    frame, rng = make_table()
+    y, alpha = rng.standard_normal(300), {"free": 0.0, "rest": 1e-3}
+    X = da.from_array(frame.to_numpy(), chunks=(100, 6))
+    with pytest.warns(ConvergenceWarning, match="not proved"):
+        model = BlockRidge({"free": [0, 1]}, alpha=alpha, cheap=[]).fit(X, y)
+    expected = BlockRidge({"free": [0, 1]}, alpha=alpha).fit(frame.to_numpy(), y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-4, atol=1e-5)
+
+
+def test_a_step_that_fails_does_not_spoil_the_next_run():
+    frame, rng = make_table()
+    X, Y = da.from_array(frame.to_numpy(), chunks=(100, 6)), da.ones((300, 1), chunks=(100, 1))
+    model = minmin.problems.GLM(X, Y, rng.standard_normal(300), OnlyNear(), alpha_x=0.1, alpha_y=0.1)
+    before = minmin.minimize(model)
+    with pytest.raises(RuntimeError, match="too far"):
+        minmin.minimize(model, np.full(6, 1e6), np.zeros(1))
+    assert (minmin.minimize(model).x == before.x).all()
+
+
+class OnlyNear(minmin.problems.Loss):
+    """The squared loss, which fails at large margins."""
+
+    def value(self, margins, target, shared):
+        return 0.5 * (margins - target) ** 2
+
+    def slope(self, margins, target, shared):
+        if np.abs(margins).max() > 1e3:
+            raise FloatingPointError("too far")
+        return margins - target
+
+    def curvature(self, margins, target, shared):
+        return 1.0 + 0.0 * margins
 
 
 def test_text_columns():

@@ -83,7 +83,7 @@ def test_lost_groups_change_nothing(loss):
     LosingEngine.lost = 0
     there, _ = make_in_groups(loss, data, 4, engine=LosingEngine)
     try:
-        LosingEngine.share = 0.03
+        LosingEngine.share = 0.05
         found = minmin.minimize(there, method="reduced-newton", tol=1e-10)
     finally:
         LosingEngine.share = 0.0

@@ -35,6 +35,7 @@ class PartitionWriter:
         self._draft = self._folder.with_name(f".{self._folder.name}.{secrets.token_hex(4)}.tmp")
         self._head: dict[str, Any] = {}
         self._sizes: list[dict[str, int]] = []
+        self._labels = ""  # what y holds
         self.columns = 0
         """The number of columns of the widest partition."""
         self.least_index = np.iinfo(np.int64).max
@@ -67,6 +68,10 @@ class PartitionWriter:
                     f"chunk {self.count}: {name} is {value}, but {self._head[name]} in the chunks before; "
                     "give the same for all chunks"
                 )
+        labels = "text" if np.asarray(y).dtype.kind == "U" else "numbers"
+        self._labels = self._labels or labels
+        if labels != self._labels:
+            raise InputError(f"chunk {self.count}: y holds {labels}, but {self._labels} in the chunks before")
         arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr} if storage == "csr" else {"X": X}
         if storage == "csr" and len(X.indices):
             self.least_index = min(self.least_index, int(X.indices.min()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,7 +130,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"{folder} is not a finished folder of partitions: {DESCRIPTION} cannot be read ({error.strerror})"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{folder / DESCRIPTION} is damaged: {error}") from error
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{folder / DESCRIPTION} does not describe partitions")
@@ -138,9 +139,34 @@ def _read_description(folder: Path) -> dict[str, Any]:
     keys = {"storage", "dtype", "columns", "names", "first_index", "partitions", *PER_ROW}
     if missing := keys - set(head):
         raise InputError(f"{folder / DESCRIPTION} is damaged: it lacks {min(missing)!r}")
-    if not head["partitions"]:
-        raise InputError(f"{folder / DESCRIPTION} is damaged: it lists no partition")
+    if wrong := _find_damage(head):
+        raise InputError(f"{folder / DESCRIPTION} is damaged: {wrong}")
     return head
+
+
+def _find_damage(head: dict[str, Any]) -> str:
+    """What is wrong with the values of a description; empty if nothing is."""
+    columns, names, partitions = head["columns"], head["names"], head["partitions"]
+    if not partitions:
+        return "it lists no partition"
+    if head["storage"] not in ("csr", "dense") or head["dtype"] not in ("float32", "float64"):
+        return f"storage is {head['storage']!r} and dtype {head['dtype']!r}"
+    if not _is_count(columns) or (names is not None and not _are_names(names, columns)):
+        return f"columns is {columns!r}, and names are not as many different texts"
+    if not isinstance(partitions, list) or not all(isinstance(one, dict) for one in partitions):
+        return "partitions is not a list of objects"
+    if not all(_is_count(one.get(key)) for one in partitions for key in ("rows", "stored")):
+        return "some partition lacks the number of its rows or of its stored numbers"
+    return next((f"{name!r} is neither true nor false" for name in PER_ROW if not isinstance(head[name], bool)), "")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= sys.maxsize
+
+
+def _are_names(names: Any, columns: int) -> bool:
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return texts and len(names) == columns == len(set(names))
 
 
 def _matrix_names(storage: str) -> tuple[str, ...]:

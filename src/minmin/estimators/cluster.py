@@ -16,7 +16,7 @@ from minmin.estimators.categories import Category, Known, find_categories
 from minmin.estimators.frames import wrap_frame
 from minmin.estimators.table import RowTable, Table, open_row_table
 from minmin.estimators.text import check_text_options, name_columns, read_known, read_text, require_known_types
-from minmin.problems.linear.rows.dask_data import as_column, cut_blocks, is_dask, load_rows
+from minmin.problems.linear.rows.dask_data import as_column, compute_there, cut_blocks, is_dask, load_rows
 from minmin.problems.linear.rows.matrix import RowMatrix
 
 _Vector = np.ndarray[Any, Any]
@@ -68,7 +68,7 @@ def _find_categories(X: Any, texts: list[str]) -> dict[str, list[Category]]:
     """The categories of text columns that occur in some block of a Dask frame, sorted; missing values are the last."""
     import dask
 
-    found = dask.compute(*(dask.delayed(_list_categories)(of["X"], texts) for of, _ in cut_blocks({"X": X}, {})))
+    found = compute_there([dask.delayed(_list_categories)(of["X"], texts) for of, _ in cut_blocks({"X": X}, {})])
     known: dict[str, list[Category]] = {}
     for name in texts:
         every = {category for of_block in found for category in of_block[name]}
@@ -162,8 +162,11 @@ def score_lazily(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any
 def _read_rows(number: int, columns: dict[str, Any]) -> tuple[_Vector, _Vector]:
     where = f"partition {number}"
     y = as_column(columns["y"], "y", where)
-    weights = np.ones(len(y)) if columns["weight"] is None else as_column(columns["weight"], "weight", where)
-    return y, weights
+    if y.dtype.kind != "U":
+        y = y.astype(np.float64)  # sums of small integers would overflow, and those of truth values be one
+    if columns["weight"] is None:
+        return y, np.ones(len(y))
+    return y, as_column(columns["weight"], "weight", where).astype(np.float64)
 
 
 def _sum_targets(number: int, columns: dict[str, Any]) -> tuple[float, float]:

@@ -173,7 +173,8 @@ class LinearModel(SecondOrderProblem):
     ) -> tuple[Bound, tuple[float, float]]:
         """By duality. If that gives no bound, by strong convexity, from the user's constants, the loss or penalties."""
         bound, noise = bound_by_duality(evaluation, after, y_root, enough)
-        if math.isinf(bound.value) and (self._given is not None or self.loss.min_curvature > 0.0):
+        here = not isinstance(self.x_block.design, RowDesign)  # else constants must be given
+        if math.isinf(bound.value) and (self._given is not None or (here and self.loss.min_curvature > 0.0)):
             return super().bound_after(evaluation, after, y_root, enough)
         if math.isinf(bound.value) and math.isinf(self.loss.self_concordance):
             return bound_without_step(evaluation, enough), noise

@@ -12,6 +12,7 @@ from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, 
 from minmin.core.second_order import Gauge
 from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.losses import FAR, Loss
+from minmin.problems.linear.losses.targets import check_classes
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.penalties import Penalty
 from minmin.problems.spectrum import Matrix
@@ -34,6 +35,9 @@ class SoftmaxLoss(Loss):
 
     def __init__(self, classes: int):
         self.outputs = classes
+
+    def check_target(self, target: Array) -> Array:
+        return check_classes(target, self.outputs)
 
     def infimum(self, target: Array) -> Array:
         return 0.0 * target

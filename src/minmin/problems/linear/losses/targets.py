@@ -35,6 +35,13 @@ def check_positive(target: Array, name: str) -> Array:
     return target
 
 
+def check_classes(target: Array, count: int) -> Array:
+    values = to_numpy(target)
+    allowed = (values >= 0) & (values < count) & (values == np.floor(values))
+    _require(allowed, values, f"give classes as whole numbers, 0 to {count - 1}")
+    return target
+
+
 def _require(allowed: np.ndarray[Any, Any], values: np.ndarray[Any, Any], wanted: str) -> None:
     """Raise at the first target that is not allowed."""
     wrong = np.flatnonzero(~allowed)

@@ -53,7 +53,7 @@ def measure_self_concordance(loss: Loss, target: Array, rng: np.random.Generator
             # A curvature far below the others may be a rounding error, as in 1 - tanh².
             clear = np.minimum(here, there) > math.sqrt(array_eps(rows)) * max(here.max(), there.max())
             changes = np.abs(np.log(there[clear]) - np.log(here[clear])) / distance
-            most = max(most, *changes)
+            most = max(most, *changes.tolist())
     return most
 
 

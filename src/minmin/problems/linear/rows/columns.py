@@ -17,6 +17,8 @@ from minmin.problems.linear.rows.group import RowCount, digest
 from minmin.problems.linear.rows.loss import RowLoss
 from minmin.problems.linear.rows.session import RowSession
 
+_MOST_LABELS = 3
+
 
 def take_row_vectors(
     design: RowDesign, loss: Loss, target: Any, sample_weight: Any, offset: Any
@@ -32,7 +34,11 @@ def take_row_vectors(
         weights = session.apply(np.full, RowCount, weight, prototype.dtype, example=np.full(1, weight, prototype.dtype))
     else:
         weights = _normalize(session, sample_weight, prototype)
-    checked = session.apply(_check_target, loss, session.apply(to_like, target, prototype))
+    if offset is not None:
+        _check_width(offset, loss)
+    as_given = session.apply(to_like, target, prototype)
+    _check_labels(session, loss, as_given)
+    checked = session.apply(_check_target, loss, as_given, session.partition_sizes, session.partition_numbers)
     given = None if offset is None else session.apply(to_like, offset, prototype)
     return RowLoss(loss, session), checked, weights, given
 
@@ -73,5 +79,36 @@ def _normalize(session: RowSession, weights: RowVector, prototype: Array) -> Row
     return normalized
 
 
-def _check_target(loss: Loss, target: Array) -> Array:
-    return loss.check_target(target)
+def _check_width(offset: RowVector, loss: Loss) -> None:
+    tail = offset.example.shape[1:]
+    if tail != (() if loss.outputs == 1 else (loss.outputs,)):
+        what = "one number for each row" if loss.outputs == 1 else f"{loss.outputs} numbers for each row"
+        raise InputError(f"offset has shape {offset.shape}; give {what}")
+
+
+def _check_labels(session: RowSession, loss: Loss, target: RowVector) -> None:
+    """Check the values of few labels together: a group may have {0, 1}, and another {-1, 1}."""
+    values = session.fetch(Reduction(_list_few_values, (target,), "union"))
+    if len(values) <= _MOST_LABELS:
+        try:
+            loss.check_target(values)
+        except InputError as error:
+            listed = ", ".join(f"{value:g}" for value in values)
+            raise InputError(f"target holds {listed}: {str(error).partition(': ')[2]}") from None
+
+
+def _list_few_values(target: Array) -> Array:
+    return np.unique(target)[: _MOST_LABELS + 1]
+
+
+def _check_target(loss: Loss, target: Array, sizes: list[int], numbers: list[int]) -> Array:
+    """The target in the form of the loss; an error names the partition."""
+    try:
+        return loss.check_target(target)
+    except InputError:
+        for number, part in zip(numbers, np.split(target, np.cumsum(sizes)[:-1]), strict=True):
+            try:
+                loss.check_target(part)
+            except InputError as error:
+                raise InputError(f"partition {number}: {error}") from None
+        raise

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from minmin.datasets.partition_checks import check_column, check_dense, check_sparse
-from minmin.errors import DataLostError, InputError
+from minmin.errors import InputError
 from minmin.problems.linear.designs import tidy_csr
 from minmin.problems.linear.rows.group import Partition
 from minmin.problems.linear.rows.local import open_here
@@ -21,7 +20,7 @@ _Vector = np.ndarray[Any, Any]
 
 
 class _Kind(NamedTuple):
-    """What must be the same in all partitions: for every matrix its columns, dtype and storage."""
+    """What must be the same in all partitions: for every matrix and column its width, dtype and storage."""
 
     columns: int
     dtype: str
@@ -84,21 +83,30 @@ def _load(parts: Sequence[tuple[Any, ...]]) -> RowSession:
         computed = dask.compute(*tasks)
         kept = _check_alike([summarize(partition) for partition in computed])
         return open_here([computed[number] for number in kept])
-    from distributed import wait
-
-    from minmin.problems.linear.rows.dask_engine import open_on_cluster
+    from minmin.problems.linear.rows.dask_engine import gather_patiently, open_on_cluster
 
     futures = client.compute(tasks)
+    described = client.map(summarize, futures)
     try:
-        wait(futures)
-        summaries = client.gather(client.map(summarize, futures))
-    except CancelledError as error:
-        raise DataLostError(
-            "the cluster has lost the data before they were loaded; give collections that Dask can compute, of the "
-            "current client, not data that were scattered or are held by another client"
-        ) from error
-    kept = _check_alike(summaries)
-    return open_on_cluster(client, [futures[i] for i in kept], [summaries[i].rows for i in kept])
+        summaries = gather_patiently(client, described)
+        kept = _check_alike(summaries)
+        return open_on_cluster(client, [futures[i] for i in kept], [summaries[i].rows for i in kept])
+    except BaseException:
+        for future in [*futures, *described]:
+            future.release()  # an error refers to this frame, which would keep the rows at their workers
+        raise
+
+
+def compute_there(tasks: Sequence[Any]) -> list[Any]:
+    """The results of delayed tasks, computed on the cluster of the current client if there is one."""
+    import dask
+
+    client = _find_client()
+    if client is None:
+        return list(dask.compute(*tasks))
+    from minmin.problems.linear.rows.dask_engine import gather_patiently
+
+    return gather_patiently(client, client.compute(tasks))
 
 
 def _find_client() -> Any:
@@ -176,7 +184,7 @@ def read_numbers(matrix: Any, name: str, where: str) -> Any:
     dtypes = set(matrix.dtypes) if hasattr(matrix, "dtypes") else {matrix.dtype}
     dtype = np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
     try:
-        if any(getattr(one, "kind", "O") in "US" for one in dtypes):
+        if any(getattr(one, "kind", "O") in "UScmM" for one in dtypes):
             raise TypeError
         if hasattr(matrix, "to_numpy"):
             matrix = matrix.to_numpy(dtype=dtype, na_value=np.nan)
@@ -225,6 +233,9 @@ def summarize(partition: Partition) -> _Summary:
         name: _Kind(matrix.shape[1], str(matrix.dtype), "sparse" if scipy.sparse.issparse(matrix) else "dense")
         for name, matrix in partition.matrices.items()
     }
+    for name, column in partition.columns.items():
+        width = math.prod(column.shape[1:])
+        kinds[name] = _Kind(width, "text" if column.dtype.kind == "U" else "numbers", "dense")
     return _Summary(partition.rows, kinds)
 
 

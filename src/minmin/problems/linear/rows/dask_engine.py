@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 import cloudpickle
-from distributed import Client, Future
+from distributed import Client, Future, KilledWorker, wait
 from distributed.actor import ProxyRPC
 from distributed.protocol import to_serialize
 
@@ -72,7 +72,7 @@ class DaskEngine:
 
     def _connect(self, number: int) -> tuple[str, Any]:
         """The address of a group, and a connection to its worker."""
-        alone_since = None
+        company = _Company(self._client)
         while True:
             try:
                 self._actors[number].result(timeout=_LOOK_SECONDS)
@@ -80,29 +80,15 @@ class DaskEngine:
                 if holders:
                     return holders[0], self._client.sync(self._reach, holders[0])
                 self._actors[number] = self._start(number)  # its worker died before it could be asked
-            except TimeoutError as error:
-                if self._count_workers() > 0:
-                    alone_since = None
-                elif alone_since is None:
-                    alone_since = time.monotonic()
-                elif time.monotonic() - alone_since > _PATIENCE_SECONDS:
-                    raise DataLostError(_GONE.format("no worker is left")) from error
+            except TimeoutError:
+                company.require()
             except (Exception, CancelledError) as error:  # whatever computing the rows again may raise
+                for future in [*self._actors, *(one for group in self._groups for one in group)]:
+                    future.release()
                 raise DataLostError(
                     f"a worker is gone, and Dask cannot compute its rows again: {error}; give collections that "
                     "Dask can compute from files, not scattered data"
                 ) from error
-
-    def _count_workers(self) -> int:
-        try:
-            return len(self._client.sync(self._list_workers))
-        except OSError as error:
-            raise DataLostError(_GONE.format(error)) from error
-
-    async def _list_workers(self) -> dict[str, Any]:
-        identity = await self._client.scheduler.identity()
-        workers: dict[str, Any] = identity["workers"]
-        return workers
 
     async def _reach(self, address: str) -> Any:
         """A direct connection to a worker, or one through the scheduler if the worker cannot be reached from here."""
@@ -124,17 +110,63 @@ class DaskEngine:
             connection.actor_execute(function="execute", actor=self._actors[number].key, **args)
         )
         while not (await asyncio.wait([call], timeout=_LOOK_SECONDS))[0]:
-            if address not in await self._list_workers():
+            if address not in await _list_workers(self._client):
                 call.cancel()
                 return None
         try:
             reply = call.result()
         except (OSError, KeyError):  # KeyError: a new worker at the same address knows no such group
             return None
+        finally:
+            del call  # its exception refers to this frame, which would keep the rows at their workers
         if reply["status"] != "OK":
             return None
         result: bytes = reply["result"]
         return result
+
+
+class _Company:
+    """Watches whether a cluster has workers."""
+
+    def __init__(self, client: Client):
+        self._client = client
+        self._last_seen = time.monotonic()
+
+    def require(self) -> None:
+        """Raise if there has been no worker for too long."""
+        try:
+            workers = self._client.sync(_list_workers, self._client)
+        except OSError as error:
+            raise DataLostError(_GONE.format(error)) from error
+        if workers:
+            self._last_seen = time.monotonic()
+        elif time.monotonic() - self._last_seen > _PATIENCE_SECONDS:
+            raise DataLostError(_GONE.format("no worker is left"))
+
+
+async def _list_workers(client: Client) -> dict[str, Any]:
+    identity = await client.scheduler.identity()
+    workers: dict[str, Any] = identity["workers"]
+    return workers
+
+
+def gather_patiently(client: Client, futures: Sequence[Future]) -> list[Any]:
+    """The results of futures, or an error if all workers are gone."""
+    company = _Company(client)
+    while True:
+        try:
+            wait(futures, timeout=_LOOK_SECONDS)
+            break
+        except TimeoutError:
+            company.require()
+    try:
+        results: list[Any] = client.gather(list(futures))
+    except (CancelledError, KilledWorker) as error:
+        raise DataLostError(
+            "the cluster has lost the data before they were loaded; give collections that Dask can compute, of the "
+            "current client, not data that were scattered or are held by another client"
+        ) from error
+    return results
 
 
 def open_on_cluster(client: Client, partitions: Sequence[Future], sizes: Sequence[int]) -> RowSession:

@@ -80,6 +80,12 @@ class Reply(NamedTuple):
     seconds: float
 
 
+class _Failure(NamedTuple):
+    """In place of a value that could not be computed; the error is raised by all that needs the value."""
+
+    error: Exception
+
+
 class RowGroup:
     """Partitions of the rows, which are asked for sums.
 
@@ -129,15 +135,21 @@ class RowGroup:
     def _do(self, token: int | str, function: Any, args: Any) -> None:
         if function is None:
             del self._values[token]
-        else:
+            return
+        try:
             self._values[token] = function(*self._resolve(args))
+        except Exception as error:  # of a value that nobody may ask for
+            self._values[token] = _Failure(error.with_traceback(None))
 
     def _resolve(self, args: Any) -> tuple[Any, ...]:
         return tuple(self._resolve_one(arg) for arg in args)
 
     def _resolve_one(self, arg: Any) -> Any:
         if isinstance(arg, Ref):
-            return self._values[arg.token]
+            value = self._values[arg.token]
+            if isinstance(value, _Failure):
+                raise value.error
+            return value
         if isinstance(arg, PerGroup):
             return arg.values[self._number]
         if arg is RowCount:

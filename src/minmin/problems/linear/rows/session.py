@@ -106,6 +106,12 @@ class RowSession(Rows):
         value: RowValue = self.load("sizes", None)
         return value
 
+    @property
+    def partition_numbers(self) -> PerGroup:
+        """The places of the partitions of every group among all partitions."""
+        places = iter(self.order)
+        return PerGroup([[next(places) for _ in group] for group in self.sizes])
+
     def load(self, name: str, example: Any) -> Any:
         """What every group has loaded under this name."""
         return _name_value(self, Recipe(name), example)
