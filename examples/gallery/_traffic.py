@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from minmin.datasets import TntpNetwork, load_tntp_network, load_tntp_trips
+from minmin.datasets import TntpNetwork, load_tntp_network, load_tntp_nodes, load_tntp_trips
 
 Array = np.ndarray[Any, Any]
-MOST_LINKS = 100_000
+MOST_LINKS = 10_000
 """Of a walk; the sum over walks should end long before."""
+MOST_HALVINGS = 12
+SLOWER = 0.15
+"""How much slower a link is at capacity than empty."""
 
 
 class Traffic:
@@ -39,6 +43,9 @@ class Traffic:
             raise ValueError("there are no trips between zones")
         self.trips = table[np.ix_(self.origins, self.destinations)]
         self.links = Links(self.network, unit)
+        self.nodes = load_tntp_nodes(f"{prefix}_node.tntp") if Path(f"{prefix}_node.tntp").exists() else None
+        if self.nodes is not None and len(self.nodes) < self.network.nodes:
+            raise ValueError(f"{prefix}_node.tntp has {len(self.nodes)} nodes, but the network {self.network.nodes}")
 
     @cached_property
     def mean_time(self) -> float:
@@ -50,11 +57,39 @@ class Traffic:
             raise ValueError(
                 f"there are trips from zone {origin} to zone {destination}, but no path; add links, or remove the trips"
             )
-        return float(np.sum(self.trips * np.where(self.trips > 0.0, times, 0.0)) / self.trips.sum())
+        mean = float(np.sum(self.trips * np.where(self.trips > 0.0, times, 0.0)) / self.trips.sum())
+        if mean == 0.0:
+            raise ValueError("every trip has a path of links with time 0, so there is nothing to find")
+        return mean
+
+    def choose_gamma(self) -> float:
+        """About a thousandth of the mean time of a trip. It is less if the sum over walks would not converge fast."""
+        gamma = float(f"{self.mean_time / 900.0:.1g}")
+        for _ in range(MOST_HALVINGS):
+            if self._has_fast_sum(gamma):
+                return gamma
+            gamma /= 2.0
+        raise ValueError("links of time 0 form a circle; give them a small positive time")
+
+    def _has_fast_sum(self, gamma: float) -> bool:
+        """Whether the matrix A = exp(-t/γ) has a spectral radius below 1/2 on empty roads, where it is largest.
+
+        That is so if for some number of links k, (2A)ᵏ maps the vector of ones to a vector below it.
+        """
+        roads = Roads(self, gamma)
+        onward, weight = np.ones(roads.size), 2.0 * np.exp(-self.links.free / gamma)
+        for _ in range(roads.size):
+            onward = roads.to_tail.T @ (weight * onward[roads.head])
+            if not 1.0 <= onward.max() < 1e100:
+                break
+        return bool(onward.max() < 1.0)
 
 
 class Links:
     """Times t = free + rise·(v/capacity)^power of links at a flow v, their integrals over v, and the conjugates.
+
+    Some files have a capacity of 1 for every link, and a tiny b. So ours is not that of the file, but the flow at which
+    a link is 15 % slower than empty: rise = 0.15·free. That is the same if b = 0.15, as in most files.
 
     ``varies`` marks the links whose time depends on the flow. The others keep ``free``, their only time.
     """
@@ -67,8 +102,8 @@ class Links:
         if not (network.capacity[self.varies] > 0.0).all():
             raise ValueError("a link with b > 0 and power > 0 has the capacity 0; give it a positive one, or b = 0")
         self.free = np.where(power > 0.0, time, time * (1.0 + b))
-        self.rise, self.power = (time * b)[self.varies], power[self.varies]
-        self.capacity = network.capacity[self.varies] / unit
+        self.rise, self.power = SLOWER * time[self.varies], power[self.varies]
+        self.capacity = network.capacity[self.varies] / unit * (SLOWER / b[self.varies]) ** (1.0 / self.power)
 
     def times(self, flows: Array) -> Array:
         return self.fill(self.rise * (flows[self.varies] / self.capacity) ** self.power)
@@ -82,6 +117,11 @@ class Links:
     def delay(self, times: Array) -> Array:
         """The inverse of ``fill``."""
         return np.maximum(times - self.free, 0.0)[self.varies]
+
+    def least_delay(self, cost: float) -> Array:
+        """Delays at flows so small that they add no more than ``cost`` to Σσ* in all."""
+        share = cost / (len(self.rise) * self.capacity * self.rise)
+        return self.rise * np.minimum(share, 1.0) ** (self.power / (self.power + 1.0))
 
     def cost(self, flows: Array) -> float:
         """Σσ(v), where σ(v) is the integral of the time from flow 0 to v."""
@@ -100,15 +140,17 @@ class Links:
 class TravelTimes:
     """``at(times)`` says how long trips take at given times of links; ``count``, how many different times there were.
 
-    The newest few answers are kept. ``watch`` is called with each new one.
+    ``gamma`` is the temperature; you may change it. The newest few answers are kept. ``watch`` is called with each new
+    one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gamma: float) -> None:
+        self.gamma = gamma
         self.watch: Callable[[Any], None] | None = None
-        self._cached = lru_cache(maxsize=8)(lambda key: self._compute(np.frombuffer(key)))
+        self._cached = lru_cache(maxsize=8)(lambda key, gamma: self._compute(np.frombuffer(key)))
 
     def at(self, times: Array) -> Any:
-        return self._cached(times.tobytes())
+        return self._cached(times.tobytes(), self.gamma)
 
     @property
     def count(self) -> int:
@@ -128,14 +170,14 @@ class Roads(TravelTimes):
     """Travel times between zones over all paths: each takes a sweep, with shortest paths from every origin."""
 
     def __init__(self, traffic: Traffic, gamma: float):
-        super().__init__()
+        super().__init__(gamma)
         network = traffic.network
         # A node that paths may not pass through is two: one where paths end, and one, further back, where they begin.
         nodes, first = network.nodes, network.first_thru_node
         self.tail = np.where(network.init_node < first, network.init_node + nodes, network.init_node)
         self.head = network.term_node
         self.origins = np.where(traffic.origins < first, traffic.origins + nodes, traffic.origins)
-        self.destinations, self.gamma, self.size = traffic.destinations, gamma, 2 * nodes
+        self.destinations, self.size = traffic.destinations, 2 * nodes
         links = np.arange(len(self.head))
         self.to_head = csr_array((np.ones(len(links)), (links, self.head)), shape=(len(links), self.size))
         self.to_tail = csr_array((np.ones(len(links)), (links, self.tail)), shape=(len(links), self.size))
@@ -154,7 +196,7 @@ class Sweep:
     """
 
     def __init__(self, roads: Roads, times: Array):
-        self.roads, self.times = roads, times
+        self.roads, self.times, self.gamma = roads, times, roads.gamma
         tail, head = roads.tail, roads.head
         order = np.lexsort((times, head, tail))  # of several links between the same nodes, the fastest comes first
         fastest = order[np.diff(tail[order] * roads.size + head[order], prepend=-1) != 0]
@@ -170,7 +212,7 @@ class Sweep:
         d, tail, head = self.distance, self.roads.tail, self.roads.head
         reachable = np.isfinite(d[:, tail])
         reduced = self.times + np.where(reachable, d[:, tail], 0.0) - np.where(reachable, d[:, head], 0.0)
-        return np.where(reachable, np.exp(-np.maximum(reduced, 0.0) / self.roads.gamma), 0.0)
+        return np.where(reachable, np.exp(-np.maximum(reduced, 0.0) / self.gamma), 0.0)
 
     @cached_property
     def walks(self) -> Array:
@@ -181,7 +223,7 @@ class Sweep:
 
     @cached_property
     def soft(self) -> Array:
-        return self.shortest - self.roads.gamma * np.log(np.maximum(self.walks[:, self.roads.destinations], 1.0))
+        return self.shortest - self.gamma * np.log(np.maximum(self.walks[:, self.roads.destinations], 1.0))
 
     def load(self, trips: Array) -> Array:
         """The flows on links if trips use walks in proportion to exp(-c/γ): the derivative of Σ trips·soft."""
@@ -211,4 +253,4 @@ def sum_walks(start: Array, weight: Array, entry: Array, to_exit: csr_array) -> 
                 return total
             if not total.max() < 1e100 * largest:
                 break
-    raise ValueError("the sum over walks diverges: gamma is too large, or links of time 0 form a circle")
+    raise ValueError("the sum over walks diverges: take a smaller --gamma, unless links of time 0 form a circle")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from _traffic import Array, Links, TravelTimes
 
 MOST_SCALINGS = 2_000
+MOST_DUE_TO_GAMMA = 0.9
+MOST_TRIES = 6
 
 
 class UnbalancedError(ValueError):
@@ -43,6 +46,9 @@ class FixedTrips:
     def __init__(self, table: Array):
         self.table = table
 
+    def __str__(self) -> str:
+        return "fixed trips"
+
     def dual(self, times: Array, y: Array) -> Dual:
         return Dual(0.5 * float(y @ y) - self.respond(times)[1], self.table, y)
 
@@ -65,6 +71,9 @@ class BalancedTrips:
         self.out, self.into, self.beta = table.sum(axis=1), table.sum(axis=0), beta
         self.q = np.where(table > 0.0, np.outer(self.out, self.into) / table.sum(), 0.0)
         self.d_y = sum(table.shape)
+
+    def __str__(self) -> str:
+        return f"β = {self.beta:g}"
 
     def dual(self, times: Array, y: Array) -> Dual:
         """(1/β)Σq(e^{β(λ_i + μ_j - T_ij)} - 1) - λO - μD."""
@@ -105,6 +114,7 @@ class Bracket:
 
     Any times of links give a lower limit, the dual value, and any flows that carry balanced trips an upper one. Every
     sweep gives both; the best are kept, with ``flows`` and ``trips``. ``history`` has the relative width after each.
+    ``excess`` is how much longer trips took on soft paths than on shortest ones, in the newest sweep.
     """
 
     def __init__(self, travel: TravelTimes, links: Links, demand: Demand, goal: float):
@@ -112,6 +122,7 @@ class Bracket:
         self.low, self.high = -np.inf, np.inf
         self.flows: Array | None = None
         self.trips: Array | None = None
+        self.excess = 0.0
         self.history: list[float] = []
         travel.watch = self.visit
 
@@ -123,7 +134,9 @@ class Bracket:
         except UnbalancedError:  # far from the optimum, such as in the search for a step
             return
         self.low = max(self.low, value - self.links.conjugate(self.links.delay(sweep.times)))
-        self.offer(sweep.load(trips), trips)
+        flows = sweep.load(trips)
+        self.excess = float(flows @ sweep.times - np.sum(trips * np.where(trips > 0.0, sweep.shortest, 0.0)))
+        self.offer(flows, trips)
 
     def offer(self, flows: Array, trips: Array) -> None:
         """Take these flows into account; they must carry these trips."""
@@ -145,6 +158,19 @@ class Bracket:
     def is_narrow(self) -> bool:
         return self.width <= self.goal
 
+    @property
+    def ends_try(self) -> bool:
+        """Whether it is narrow, or almost as narrow as γ allows: ``excess`` is what γ alone causes."""
+        return self.is_narrow or self.excess > MOST_DUE_TO_GAMMA * (self.high - self.low)
+
+    @property
+    def outcome(self) -> str:
+        """The sweeps it took; if it is not narrow, also how wide it is."""
+        return str(self.sweeps or f"{len(self.history)} ({self.width:.1e} wide)")
+
+    def __str__(self) -> str:
+        return f"{self.low:.8g} <= optimum <= {self.high:.8g}, sweeps: {self.outcome}"
+
 
 class Case:
     """What a method works on, with the bracket that watches it."""
@@ -152,3 +178,15 @@ class Case:
     def __init__(self, travel: TravelTimes, links: Links, demand: Demand, goal: float):
         self.travel, self.links, self.demand = travel, links, demand
         self.bracket = Bracket(travel, links, demand, goal)
+
+    def stops(self, record: Any) -> bool:
+        """To be called after each step of minmin."""
+        return self.bracket.ends_try
+
+    def tries(self, most: int) -> Iterator[int]:
+        """The sweeps that are left, while the bracket is not narrow. Before each new try γ falls to a quarter."""
+        for _ in range(MOST_TRIES):
+            yield most - self.travel.count
+            if self.bracket.is_narrow or self.travel.count >= most:
+                return
+            self.travel.gamma /= 4.0

@@ -6,6 +6,7 @@ Each runs until the bracket is narrow, or there were ``most`` sweeps.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from _traffic import Array, Roads, Sweep, TravelTimes
@@ -52,31 +53,34 @@ class _FinishedError(Exception):
     """Ends a run of SciPy."""
 
 
-def joint_lbfgs(case: Case, problem: Function, x0: Array, lower: Array, scale: float, most: int) -> None:
-    """SciPy's L-BFGS-B on x and y together; y counts in units of ``scale``."""
+def joint_lbfgs(
+    case: Case, pose: Callable[[Case, Array], Function], weight: Array, least: Array, scale: float, most: int
+) -> None:
+    """SciPy's L-BFGS-B on x and y together; y counts in units of ``scale``. No delay is less than ``least``."""
+    problem, x0 = pose(case, weight), weight * case.links.rise
 
     def evaluate(z: Array) -> tuple[float, Array]:
         x, y = z[: len(x0)], scale * z[len(x0) :]
         value, gradient = problem.value(x, y), np.concatenate([problem.grad_x(x, y), scale * problem.grad_y(x, y)])
-        if case.bracket.is_narrow or case.travel.count >= most:
+        now[:] = z
+        if case.bracket.ends_try or case.travel.count >= most:
             raise _FinishedError
         return value, gradient
 
-    start = np.concatenate([x0, np.zeros(problem.d_y)])
-    bounds = [(low, None) for low in lower] + [(None, None)] * problem.d_y
+    now = np.concatenate([x0, np.zeros(problem.d_y)])
+    bounds = [(low, None) for low in weight * least] + [(None, None)] * problem.d_y
     options = {"maxiter": 10**6, "maxfun": 10**6, "maxcor": 30, "ftol": 0.0, "gtol": 0.0}
-    try:
-        minimize(evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    except _FinishedError:
-        return
+    for _ in case.tries(most):
+        with suppress(_FinishedError):
+            minimize(evaluate, now.copy(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
 
 
 class Paths(TravelTimes):
     """Travel times over known paths alone: they take no sweep."""
 
     def __init__(self, roads: Roads, shape: tuple[int, int], known: set[_Path]):
-        super().__init__()
-        self.gamma, self.shape = roads.gamma, shape
+        super().__init__(roads.gamma)
+        self.shape = shape
         paths = sorted(known)
         self.pair = np.array([row * shape[1] + column for row, column, _ in paths])
         rows = np.repeat(np.arange(len(paths)), [len(links) for _, _, links in paths])
@@ -117,7 +121,9 @@ def column_generation(case: Case, solve: Callable[[Case], Array], most: int) -> 
     while not bracket.is_narrow and roads.count < most and not found <= known:
         known |= found
         over_known = Case(Paths(roads, sweep.shortest.shape, known), case.links, case.demand, 0.8 * bracket.goal)
-        sweep = roads.at(solve(over_known))
+        times = solve(over_known)
+        roads.gamma = over_known.travel.gamma
+        sweep = roads.at(times)
         if over_known.bracket.flows is not None:
             bracket.offer(over_known.bracket.flows, over_known.bracket.trips)
         found = _trace(sweep, pairs)

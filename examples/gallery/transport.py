@@ -30,7 +30,7 @@ import numpy as np
 from _traffic import Roads, Traffic
 from _traffic_demand import BalancedTrips, Case, FixedTrips
 from _traffic_methods import column_generation, joint_lbfgs, partial_linearization
-from _traffic_pictures import draw_brackets, draw_map
+from _traffic_pictures import draw_brackets, draw_map, print_table, show
 
 import minmin
 
@@ -38,7 +38,7 @@ DATA = Path(os.environ.get("MINMIN_DATA") or Path(__file__).resolve().parents[3]
 parser = argparse.ArgumentParser()
 parser.add_argument("prefix", nargs="?", default=DATA / "transport" / "SiouxFalls")
 parser.add_argument("--beta", type=float, nargs="+", default=[0.029, 0.2])
-parser.add_argument("--gamma", type=float, help="the temperature; smaller ones allow narrower brackets")
+parser.add_argument("--gamma", type=float, help="the temperature at first; default: about 1/1000 of the time of a trip")
 parser.add_argument("--most", type=int, default=2500, help="the most sweeps of a method")
 options = parser.parse_args()
 traffic = Traffic(options.prefix, unit=1000.0)
@@ -47,17 +47,18 @@ links = traffic.links
 # %%
 # A smooth f, and a bracket
 # -------------------------
-# Shortest times have kinks. We replace them by soft ones with a small, fixed temperature γ, about a thousandth of the
-# time of a trip. That moves the minimum a little, but no proof rests on it. At every sweep we compute two limits of the
+# Shortest times have kinks. We replace them by soft ones with a small temperature γ, about a thousandth of the time of
+# a trip. That moves the minimum a little, but no proof rests on it. At every sweep we compute two limits of the
 # optimum: from below the dual value at the true shortest times, from above the cost of flows that carry balanced trips.
-# A method is done when this *bracket* is narrower than 1e-4 of the optimum.
+# A method is done when this *bracket* is narrower than 1e-4 of the optimum. Where γ alone makes it wider, γ falls.
 #
 # The modules beside this script do that: :download:`_traffic.py <../../examples/gallery/_traffic.py>`,
 # :download:`_traffic_demand.py <../../examples/gallery/_traffic_demand.py>`,
 # :download:`_traffic_methods.py <../../examples/gallery/_traffic_methods.py>` and
 # :download:`_traffic_pictures.py <../../examples/gallery/_traffic_pictures.py>`.
 goal = 1e-4
-gamma = options.gamma or 10.0 ** np.floor(np.log10(traffic.mean_time / 800.0))
+gamma = options.gamma or traffic.choose_gamma()
+least = links.least_delay(0.1 * goal * traffic.trips.sum() * traffic.mean_time)  # see "solve"
 print(f"{len(links.free)} links, mean time of a trip on empty roads {traffic.mean_time:.2f}, γ = {gamma:g}")
 
 # %%
@@ -88,12 +89,13 @@ def pose(case, weight):
 
 # %%
 # minmin takes ``reduced-lbfgs``, which minimises over y at every x. It starts with every link at capacity. Times stay a
-# little above those of empty roads, where σ* has infinite curvature. The bracket ends the run.
+# little above those of empty roads, where σ* has infinite curvature. That widens the bracket by 0.1 ``goal`` at most.
 def solve(case, weight=by_curvature):
-    x0, y0 = weight * links.rise, np.zeros(case.demand.d_y)
-    stops = {"tol": 0.0, "max_grad_x": options.most, "callback": lambda record: case.bracket.is_narrow}
-    r = minmin.minimize(pose(case, weight), x0, y0, bounds_x=[(low, None) for low in 1e-4 * x0], **stops)
-    return links.fill(r.x / weight)
+    x, y, bounds = weight * links.rise, np.zeros(case.demand.d_y), [(low, None) for low in weight * least]
+    for left in case.tries(options.most):  # the next one has a smaller γ
+        r = minmin.minimize(pose(case, weight), x, y, bounds_x=bounds, tol=0.0, max_grad_x=left, callback=case.stops)
+        x, y = r.x, r.y
+    return links.fill(x / weight)
 
 
 # %%
@@ -105,19 +107,21 @@ def solve(case, weight=by_curvature):
 # - Column generation is not of our form: it remembers paths, and finds the optimum over these without a sweep (here by
 #   minmin). It needs memory for all paths, but by far the fewest sweeps. If you can, use it.
 def compete(demand, units):
-    cases = {}
+    brackets = {}
 
-    def start(name):
-        return cases.setdefault(name, Case(Roads(traffic, gamma), links, demand, goal))
+    def run(name, method, *settings):
+        case = Case(Roads(traffic, gamma), links, demand, goal)
+        method(case, *settings)
+        brackets[name] = case.bracket
+        print(f"{demand!s:12} {name:26} {case.bracket}", flush=True)
 
-    solve(start("minmin"))
-    solve(start("minmin, unscaled"), as_it_is)
+    run("minmin", solve)
+    run("minmin, unscaled", solve, as_it_is)
     for name, (weight, unit_of_y) in units.items():
-        x0, case = weight * links.rise, start(f"joint L-BFGS, {name}")
-        joint_lbfgs(case, pose(case, weight), x0, 1e-4 * x0, unit_of_y, options.most)
-    partial_linearization(start("Evans, Frank–Wolfe"), options.most)
-    column_generation(start("column generation"), solve, options.most)
-    return {name: case.bracket for name, case in cases.items()}
+        run(f"joint L-BFGS, {name}", joint_lbfgs, pose, weight, least, unit_of_y, options.most)
+    run("Evans, Frank–Wolfe", partial_linearization, options.most)
+    run("column generation", column_generation, solve, options.most)
+    return brackets
 
 
 units = {"well scaled": (by_curvature, 3.0), "badly scaled": (by_curvature, 0.1), "unscaled": (as_it_is, 1.0)}
@@ -125,11 +129,9 @@ panels = {f"β = {beta:g}": compete(BalancedTrips(traffic.trips, beta), units) f
 
 # %%
 # With fixed trips there is no y. minmin then gets one number that adds only ½y², and a joint run is L-BFGS in x. The
-# published optimum of Sioux Falls, 42.31335287 in 1e5, lies in every bracket.
+# published optimum of Sioux Falls, 4231.335287 in units of 1000 trips, lies in every bracket.
 del units["badly scaled"]
 panels["fixed trips"] = compete(FixedTrips(traffic.trips), units)
-for name, bracket in panels["fixed trips"].items():
-    print(f"{name:26} {bracket.low / 100:.6f} <= optimum <= {bracket.high / 100:.6f}")
 
 # %%
 # What it takes
@@ -137,14 +139,12 @@ for name, bracket in panels["fixed trips"].items():
 # Sweeps until the bracket is narrow. To eliminate y saves much where the unit of y is wrong, and some where nothing is
 # scaled. It saves nothing against a joint run in good units, but nobody has to find these, and they differ with β. On
 # networks with little traffic Evans' method takes a few sweeps, fewer than minmin.
-first = panels[f"β = {options.beta[0]:g}"]
-print(f"{'sweeps':26}" + "".join(f"{title:>12}" for title in panels))
-for name in first:
-    found = [panel[name].sweeps or f"> {options.most}" if name in panel else "" for panel in panels.values()]
-    print(f"{name:26}" + "".join(f"{count:>12}" for count in found))
+print_table(panels)
 draw_brackets(panels)
 
 # %%
 # The flows at the first β, by minmin:
-draw_map(traffic, options.prefix, first["minmin"].flows)
+first = panels[f"β = {options.beta[0]:g}"]
+draw_map(traffic, first["minmin"].flows)
+show()
 counts = {name: bracket.sweeps for name, bracket in first.items()}

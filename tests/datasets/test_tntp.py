@@ -67,19 +67,41 @@ def test_trips_that_are_not_in_the_file_are_none(write):
     assert load_tntp_trips(write(TRIPS)).tolist() == [[0.0, 10.0, 20.0], [0.0, 0.0, 0.0], [30.0, 0.0, 0.0]]
 
 
+@pytest.mark.parametrize("end", ["", ";", " ; ;", ";;"])
+def test_lines_may_end_with_semicolons_or_without(write, end):
+    network = NETWORK.replace("0.15 4 0 0 1 ;", f"0.15 4 0 0 1{end}")
+    assert load_tntp_network(write(network)).power.tolist() == [4.0, 0.0, 4.0]
+    assert load_tntp_trips(write(TRIPS.replace("Origin \t1", f"Origin 1 {end}")))[0, 1] == 10.0
+
+
+def test_files_may_begin_with_a_byte_order_mark(write):
+    assert load_tntp_network(write("\ufeff" + NETWORK.partition("\n")[2])).zones == 2
+    assert load_tntp_trips(write("\ufeff" + TRIPS)).shape == (3, 3)
+
+
+def test_a_network_may_have_titles_without_a_tilde(write):
+    text = NETWORK.replace("~ init term capacity", "init term capacity")
+    assert load_tntp_network(write(text)).init_node.tolist() == [0, 2, 3]
+
+
 def test_large_node_numbers_keep_their_digits(write):
     text = NETWORK.replace("<NUMBER OF NODES>\t4", "<NUMBER OF NODES> 1234567").replace("4 2 30", "1234567 2 30")
     assert load_tntp_network(write(text)).init_node[2] == 1234566
 
 
-@pytest.mark.parametrize("titles", ["", "Node\tX\tY\t;\n"])
+@pytest.mark.parametrize("titles", ["", "Node\tX\tY\t;\n", "Node ID, X, Y\n"])
 def test_nodes_may_be_in_any_order(write, titles):
     nodes = load_tntp_nodes(write(titles + "2\t-96.5\t43.25\t;\n\n1 1 2\n"))
     assert nodes.tolist() == [[1.0, 2.0], [-96.5, 43.25]]
 
 
 @pytest.mark.parametrize(
-    "text", ["From \tTo \tVolume \tCost \n1 2 10 6.5\n", "<X> 1\n<END OF METADATA>\n1 2 : 10 6.5 ;"]
+    "text",
+    [
+        "From \tTo \tVolume \tCost \n1 2 10 6.5\n",
+        "<X> 1\n<END OF METADATA>\n1 2 : 10 6.5 ;",
+        "Tail Head : Cost Volume ;\n1 2 : 6.5 10 ;\n",
+    ],
 )
 def test_flows_are_read_with_nodes_from_0(write, text):
     assert [column.tolist() for column in load_tntp_flows(write(text))] == [[0], [1], [10.0], [6.5]]
@@ -103,6 +125,8 @@ def test_flows_are_read_with_nodes_from_0(write, text):
         ("1 3 10.5", "1 1.5 10.5", "line 11: 1.5 is not a node"),
         ("1 3 10.5", "0 3 10.5", "line 11: 0 is not a node"),
         ("1 3 10.5", "3 3 10.5", "line 11: a link from node 3 to itself; remove it"),
+        ("NODE>3", "NODE>6", "has 4 nodes, so its <FIRST THRU NODE> is 5 at most, not 6"),
+        ("0.15 4 0 0 1 ;", "0.15 4 0 0 1.5 ;", "line 11: link_type is 1.5; it must be a whole number"),
         ("1 3 10.5", "1 3 -1", "line 11: capacity is -1; it must not be negative"),
     ],
 )

@@ -230,9 +230,75 @@ def test_grids_with_closed_zones_are_solved(run_page, tmp_path, seed):
         assert_overlap(brackets.values())
 
 
+def with_capacity_1(links):
+    """The same network as some files write it: every capacity is 1, and b is tiny."""
+    lines = [line.split() for line in links.splitlines()]
+    for line in lines:
+        line[5], line[2] = f"{float(line[5]) / float(line[2]) ** float(line[6]):.17g}", "1"
+    return "\n".join(map(" ".join, lines))
+
+
+@pytest.mark.slow
+def test_capacities_of_1_change_nothing(run_page, tmp_path):
+    links, trips = grid(np.random.default_rng(2), side=3, zones=4)
+    pages = [
+        run_page(write_network(tmp_path / name, 4, 13, 5, text, trips), "--beta", 0.1, "--most", 200)
+        for name, text in (("File", links), ("One", with_capacity_1(links)))
+    ]
+    for title, brackets in pages[0].panels.items():
+        sweeps = [page.panels[title]["minmin"].sweeps for page in pages]
+        assert abs(sweeps[0] - sweeps[1]) <= 2 + 0.2 * sweeps[0]
+        assert_overlap([brackets["minmin"], pages[1].panels[title]["minmin"]])
+
+
+@pytest.mark.slow
+def test_gamma_is_less_if_short_links_form_circles(run_page, tmp_path):
+    links, trips = grid(np.random.default_rng(2), side=3, zones=4)
+    nodes = (9, 14, 15, 16)  # a crossing in the middle, whose lanes are nodes
+    links += "".join(f"\n{a} {b} 1 1 0.01 0 0 0 0 1 ;" for a in nodes for b in nodes if a != b)
+    page = run_page(write_network(tmp_path / "Crossing", 4, 16, 5, links, trips), "--beta", 0.1, "--most", 200)
+    assert page.gamma < 0.5 * page.traffic.mean_time / 900.0
+    for brackets in page.panels.values():
+        assert brackets["minmin"].width <= 1e-4
+    with pytest.raises(ValueError, match="take a smaller --gamma"):
+        page.Roads(page.traffic, 0.1).sweep(page.links.free).walks  # noqa: B018
+
+
+@pytest.mark.slow
+def test_nearly_empty_roads_take_few_sweeps(run_page, tmp_path):
+    links, trips = grid(np.random.default_rng(2), side=3, zones=4)
+    trips = trips.replace(";", "e-3;")
+    page = run_page(write_network(tmp_path / "Empty", 4, 13, 5, links, trips), "--beta", 0.1, "--most", 100)
+    for brackets in page.panels.values():
+        assert max(bracket.sweeps or 100 for bracket in brackets.values()) <= 50
+        assert brackets["minmin"].sweeps <= 10
+
+
+def test_gamma_falls_until_the_bracket_is_narrow(tiny):
+    for demand in (tiny.BalancedTrips(tiny.traffic.trips, 0.3), tiny.FixedTrips(tiny.traffic.trips)):
+        case = tiny.Case(tiny.Roads(tiny.traffic, 1.0), tiny.links, demand, 1e-4)
+        tiny.solve(case)
+        assert case.travel.gamma < 1.0
+        assert case.bracket.is_narrow
+        assert case.bracket.sweeps <= case.travel.count <= 100
+
+
+def test_a_file_of_nodes_is_checked_first(run_page, tmp_path):
+    prefix = write_network(tmp_path / "Bad", 2, 2, 1, "1 2 9 1 1 0.15 4 0 0 1 ;", "Origin 1\n2 : 5;")
+    Path(f"{prefix}_node.tntp").write_text("Node X Y\n1 0 0\n")
+    with pytest.raises(ValueError, match="has 1 nodes, but the network 2"):
+        run_page(prefix)
+
+
 @pytest.mark.parametrize(
     ("links", "trips", "message"),
     [
+        ("1 2 9 1 0 0.15 4 0 0 1 ;\n2 1 9 1 2 0.15 4 0 0 1 ;", "Origin 1\n2 : 5;", "every trip has a path of links"),
+        (
+            "1 2 9 1 0 0.15 4 0 0 1 ;\n2 1 9 1 0 0.15 4 0 0 1 ;\n2 3 9 1 2 0.15 4 0 0 1 ;",
+            "Origin 1\n3 : 5;",
+            "links of time 0 form a circle; give them",
+        ),
         ("1 2 9 1 1 0.15 4 0 0 1 ;", "Origin 2\n1 : 5;", "trips from zone 2 to zone 1, but no path; add links"),
         ("1 2 9 1 1 0.00 4 0 0 1 ;", "Origin 1\n2 : 5;", "no link's time depends on its flow"),
         ("1 2 0 1 1 0.15 4 0 0 1 ;", "Origin 1\n2 : 5;", "has the capacity 0; give it a positive one, or b = 0"),
@@ -241,4 +307,4 @@ def test_grids_with_closed_zones_are_solved(run_page, tmp_path, seed):
 )
 def test_networks_without_an_answer_are_refused(run_page, tmp_path, links, trips, message):
     with pytest.raises(ValueError, match=message):
-        run_page(write_network(tmp_path / "Bad", 2, 2, 1, links, trips))
+        run_page(write_network(tmp_path / "Bad", 3, 3, 1, links, trips))

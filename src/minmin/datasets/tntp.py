@@ -86,7 +86,9 @@ def load_tntp_network(path: Any) -> TntpNetwork:
     first = metadata.count("FIRST THRU NODE", "add '<FIRST THRU NODE> 1' if paths may pass through every node")
     if zones > nodes:
         raise InputError(f"{path} has {zones} zones but only {nodes} nodes; the zones are the first nodes")
-    rows = [_read_link(line, nodes) for line in lines]
+    if first > nodes + 1:
+        raise InputError(f"{path} has {nodes} nodes, so its <FIRST THRU NODE> is {nodes + 1} at most, not {first}")
+    rows = [_read_link(line, nodes) for line in _split_titles(lines)[1]]
     _check_number(path, metadata.count("NUMBER OF LINKS"), len(rows), "links")
     columns = dict(zip(_LINK_COLUMNS, np.array(rows, dtype=np.float64).T, strict=True))
     ends = {name: columns.pop(name).astype(np.int64) - 1 for name in ("init_node", "term_node")}
@@ -118,6 +120,7 @@ def load_tntp_trips(path: Any) -> Array:
     for line in lines:
         words = line.text.split()
         if words[0].lower() == "origin":
+            words = line.text.rstrip("; \t").split()
             if len(words) != 2:
                 raise InputError(f"{line.where}: {line.text[:40]!r} is not 'Origin' and a zone")
             origin = _as_node(words[1], zones, "zone", line.where)
@@ -158,7 +161,7 @@ def load_tntp_nodes(path: Any) -> Array:
         If the file is malformed, or a node from 1 to the largest is missing.
     """
     found: dict[int, tuple[float, float]] = {}
-    for line in _skip_titles(_read(path)[1], "node"):
+    for line in _split_titles(_read(path)[1])[1]:
         node, x, y = _parse_numbers(line, ("node", "x", "y"))
         number = _as_node(node, None, "node", line.where)
         if number in found:
@@ -182,19 +185,21 @@ def load_tntp_flows(path: Any) -> tuple[Array, Array, Array, Array]:
     init_node, term_node : integer arrays of shape (links,)
         In the order of the file, which may differ from the network's. Nodes count from 0.
     volume, cost : arrays of shape (links,)
-        The flow on each link, and its travel time or cost at this flow.
+        The flow on each link, and its travel time or cost at this flow. The cost comes first in the file only if the
+        titles of its columns say so.
 
     Raises
     ------
     InputError
         If a line is malformed; the error names its number.
     """
-    names = ("init_node", "term_node", "volume", "cost")
+    titles, lines = _split_titles(_read(path)[1])
+    last_two = ("cost", "volume") if titles[2:3] == ["cost"] else ("volume", "cost")
     rows = []
-    for line in _skip_titles(_read(path)[1], "from", "tail", "init_node"):
-        init, term, volume, cost = _parse_numbers(line, names)
+    for line in lines:
+        init, term, *others = _parse_numbers(line, ("init_node", "term_node", *last_two))
         ends = [_as_node(end, None, "node", line.where) - 1 for end in (init, term)]
-        rows.append((*ends, volume, cost))
+        rows.append((*ends, others[last_two.index("volume")], others[last_two.index("cost")]))
     if not rows:
         raise InputError(f"{path} has no flows; a line is 'init_node term_node volume cost'")
     columns = np.array(rows).T
@@ -246,7 +251,7 @@ def _read(path: Any) -> tuple[_Metadata, list[_Line]]:
     """The metadata, and the lines after them; a file may have none."""
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror or error}") from error
     metadata, lines = _Metadata(file), []
@@ -267,10 +272,11 @@ def _read(path: Any) -> tuple[_Metadata, list[_Line]]:
     return metadata, lines
 
 
-def _skip_titles(lines: list[_Line], *names: str) -> list[_Line]:
-    """The lines without the first, if that names the columns; ``names``: of the first column."""
-    has_titles = bool(lines) and lines[0].text.lower().split()[0] in names
-    return lines[1:] if has_titles else lines
+def _split_titles(lines: list[_Line]) -> tuple[list[str], list[_Line]]:
+    """The titles of the columns, in lower case, and the lines below. A first line with a number has no titles."""
+    words = re.sub("[;:]", " ", lines[0].text.lower()).split() if lines else []
+    has_titles = bool(words) and all(_parse_finite(word) is None for word in words)
+    return (words, lines[1:]) if has_titles else ([], lines)
 
 
 def _read_link(line: _Line, nodes: int) -> tuple[float, ...]:
@@ -281,6 +287,8 @@ def _read_link(line: _Line, nodes: int) -> tuple[float, ...]:
     for name, number in zip(_LINK_COLUMNS, numbers, strict=True):
         if name in _NOT_NEGATIVE and number < 0.0:
             raise InputError(f"{line.where}: {name} is {number:g}; it must not be negative")
+        if name == "link_type" and number != int(number):
+            raise InputError(f"{line.where}: {name} is {number:g}; it must be a whole number")
     return numbers
 
 
@@ -299,8 +307,8 @@ def _read_trips(line: _Line, zones: int) -> Iterator[tuple[int, float]]:
 
 
 def _parse_numbers(line: _Line, names: tuple[str, ...]) -> tuple[float, ...]:
-    """The numbers of a line, one for each name; a ';' may end it."""
-    words = line.text.removesuffix(";").replace(":", " ").split()
+    """The numbers of a line, one for each name; a ';' may end it, or several."""
+    words = line.text.rstrip("; \t").replace(":", " ").split()
     if len(words) != len(names):
         raise InputError(f"{line.where}: {len(words)} numbers, but a line has {len(names)}: {', '.join(names)}")
     numbers = [_parse_finite(word) for word in words]
