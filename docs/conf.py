@@ -19,10 +19,12 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
     "myst_parser",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "docstrings",
+    "repairs",
 ]
 exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 templates_path = ["_templates"]
@@ -43,6 +45,7 @@ autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 maximum_signature_line_length = 80
 python_use_unqualified_type_names = True
+highlight_language = "none"  # of blocks without one: commands, formulas, what is printed
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False

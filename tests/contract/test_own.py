@@ -40,6 +40,7 @@ def test_the_problem(page):
 
 def test_the_loss(page):
     promises.assert_loss(page.LogCosh(), np.random.default_rng(0).standard_normal(60))
+    promises.assert_loss(page.Expectile(0.8), np.random.default_rng(0).standard_normal(60))
 
 
 @pytest.mark.parametrize("name", LOSSES)
