@@ -107,7 +107,7 @@ right.set(xlabel="impressions with this category", ylabel="coefficient", title=f
 # :math:`f - f^*` is 1e-6 of what the model gains over the intercept alone. minmin's fit ends when that is *proved*. The
 # others do not know the gap, and are stopped as soon as they reach it. They get the columns one-hot, scaled so that one
 # penalty is right for all. SciPy's L-BFGS-B also starts from the intercept alone, and is scaled by the curvature there.
-# Without this it takes about 140 passes. scikit-learn's ``newton-cg`` counts iterations, not the products with the
+# Without this it takes about 150 passes. scikit-learn's ``newton-cg`` counts iterations, not the products with the
 # Hessian in each; ``newton-cholesky`` would need a Hessian with 28,000 rows.
 
 fit, exact = (BlockLogisticRegression(blocks, alpha=model.alpha_, tol=tol).fit(train, clicks) for tol in (1e-6, 1e-10))

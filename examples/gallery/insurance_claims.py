@@ -72,8 +72,8 @@ print(f"largest difference of coefficients between offset and weights: {np.abs(m
 # Relativities
 # ------------
 # :math:`e^{x}` says by which factor a category changes the number of claims. The coefficients of a text column sum to
-# zero, since the intercept has no penalty; so 1 is the geometric mean of its categories. The intervals are those of the
-# penalised coefficients, which rare categories, such as buses, have near zero. (``summary.plot()`` draws coefficients.)
+# zero, since the intercept has no penalty; so 1 is the geometric mean of its categories. The penalty draws coefficients
+# towards zero, those of rare categories most, such as buses, and the intervals do not say by how much.
 
 table = model.summary(X, claims, offset=offset).to_pandas().query("block == 'categories'").iloc[::-1].reset_index()
 figure, axis = plt.subplots(figsize=(8, 7), layout="constrained")
@@ -97,7 +97,7 @@ sums = [[v[rows].sum() for rows in groups] for v in (exposure_test, claims_test,
 years, observed, expected = np.array(sums)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 left.plot(values, np.exp(effect - effect.mean()))
-left.set(xlabel="value of the vehicle, in units of the data", ylabel="relativity")
+left.set(xlabel="value of the vehicle, in units of the data", ylabel="relativity, 1 in the mean of the curve")
 right.plot(range(1, 11), expected / years, "C1_", ms=18, mew=3, label="predicted")
 right.errorbar(range(1, 11), observed / years, 2 * np.sqrt(observed) / years, fmt="o", capsize=3, label="observed")
 right.set(xlabel="tenth of the policies", ylabel="claims per year", xticks=range(1, 11), ylim=(0, None))

@@ -33,7 +33,6 @@ import minmin
 
 jax.config.update("jax_enable_x64", True)
 
-
 # %%
 # The problem
 # -----------

@@ -113,7 +113,7 @@ for axis, (name, x) in zip(axes[:, 1:].ravel(), images.items(), strict=True):
     axis.set(title=name, xlabel="error {}, rings {}".format(*quality[name]), xticks=[], yticks=[])
 
 # %%
-# With fixed detectors, y removes the rings, but a smooth and symmetric part of the gains stays in the image, as
+# With fixed detectors, y removes two thirds of the rings, but a smooth and symmetric part of the gains stays in the image, as
 # expected. If the detectors are shifted, the image is right. Without y, shifts alone turn rings into noise.
 
 

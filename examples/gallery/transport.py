@@ -51,7 +51,6 @@ links = traffic.links
 # a trip. That moves the minimum a little, but no proof rests on it. At every sweep we compute two limits of the
 # optimum: from below the dual value at the true shortest times, from above the cost of flows that carry balanced trips.
 # A method is done when this *bracket* is narrower than 1e-4 of the optimum. Where γ alone makes it wider, γ falls.
-#
 # The modules beside this script do that: :download:`_traffic.py <../../examples/gallery/_traffic.py>`,
 # :download:`_traffic_demand.py <../../examples/gallery/_traffic_demand.py>`,
 # :download:`_traffic_methods.py <../../examples/gallery/_traffic_methods.py>` and
@@ -88,7 +87,7 @@ def pose(case, weight):
 
 
 # %%
-# minmin takes ``reduced-lbfgs``, which minimises over y at every x. It starts with every link at capacity. Times stay a
+# minmin takes ``reduced-lbfgs``, which minimises over y at every x. It starts with all links at capacity. Times stay a
 # little above those of empty roads, where σ* has infinite curvature. That widens the bracket by 0.1 ``goal`` at most.
 def solve(case, weight=by_curvature):
     x, y, bounds = weight * links.rise, np.zeros(case.demand.d_y), [(low, None) for low in weight * least]
