@@ -83,8 +83,8 @@ while np.abs(x - exact[: sizes[0]]).max() > 1e-8:
     x, rounds = Z.T @ (target - Y @ y) / n / system.diagonal()[: sizes[0]], rounds + 1
 
 # %%
-# We count products with the students' matrix or its transpose. minmin takes the fewest, though its answer is more exact,
-# but more with the lecturers' matrix than the others. Here these cost as much: conjugate gradients do least in all.
+# We count products with the students' matrix or its transpose. minmin takes the fewest, for a more exact answer, but
+# more with the lecturers' matrix than the others. Here these cost as much: conjugate gradients do the least in all.
 of_cg = 3 + 2 * int(np.argmax(np.array(errors) <= 1e-8))  # one at the start, and two per iteration
 counts = {"minmin": r.calls["passes"], "conjugate gradients": of_cg, "alternating minimisation": 2 * rounds}
 print("products with the lecturers' matrix, minmin:", r.calls["passes_y"])
