@@ -113,8 +113,8 @@ for axis, (name, x) in zip(axes[:, 1:].ravel(), images.items(), strict=True):
     axis.set(title=name, xlabel="error {}, rings {}".format(*quality[name]), xticks=[], yticks=[])
 
 # %%
-# With fixed detectors, y removes two thirds of the rings, but a smooth and symmetric part of the gains stays, as expected.
-# If the detectors are shifted, the image is right. Without y, shifts alone turn rings into noise.
+# With fixed detectors, y removes two thirds of the rings, but a smooth and symmetric part of the gains stays in the
+# image, as expected. If the detectors are shifted, the image is right. Without y, shifts alone turn rings into noise.
 
 
 # %%
