@@ -33,6 +33,7 @@ import minmin
 
 jax.config.update("jax_enable_x64", True)
 
+
 # %%
 # The problem
 # -----------
