@@ -138,8 +138,7 @@ for name, (points, kinds) in data.items():
     right.axhline(level, ls="--", color=line.get_color(), label=f"{name}, k-means")
     scores[name] = {"convex": curve[-1], "best": max(curve), "k-means": level}
 right.axvspan(1.0, 3.0, color="0.88", label="f is convex")
-right.set(xscale="log", xlim=(7e-4, 3), ylim=(0.38, 0.82), xlabel="μ / μ₀")
-right.set_title("adjusted Rand index, median of 5 starts")
+right.set(xscale="log", xlim=(7e-4, 3), ylim=(0.38, 0.82), xlabel="μ / μ₀", title="adjusted Rand index, 5 starts")
 _ = left.legend(frameon=False), right.legend(frameon=False, fontsize=8, loc="lower left")
 
 # %%
