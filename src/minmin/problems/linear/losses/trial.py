@@ -33,7 +33,7 @@ def try_loss(loss: Loss, target: Array) -> None:
                     f"{tuple(margins.shape)}; return one number per row, not a sum"
                 )
         curvature = to_numpy(returned)  # the last of the three
-        if (curvature < 0.0).any():
+        if (curvature < -math.sqrt(array_eps(rows)) * np.abs(curvature).max()).any():  # not by rounding
             row = int(np.argmin(curvature))
             raise InputError(
                 f"the loss {type(loss).__name__} is not convex: its curvature is {curvature[row]:.3g} at the margin "
@@ -66,7 +66,7 @@ def _call(loss: Loss, name: str, *args: Array) -> Any:
         with np.errstate(all="ignore"):
             return getattr(loss, name)(*args)
     except Exception as error:
-        given = "margins, target, shared"[: 15 if name == "prepare" else None]
+        given = "margins, target" if name == "prepare" else "margins, target, shared"
         raise UserCodeError(f"{_name(loss, name)}({given}) raised {type(error).__name__}: {error}") from error
 
 

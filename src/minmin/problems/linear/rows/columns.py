@@ -17,7 +17,8 @@ from minmin.problems.linear.rows.group import RowCount, digest
 from minmin.problems.linear.rows.loss import RowLoss
 from minmin.problems.linear.rows.session import RowSession
 
-_MOST_LABELS = 3
+_MOST_LABELS, _FIRST = 3, 1000
+"""Targets with more values are no labels; mostly the first rows tell."""
 
 
 def take_row_vectors(
@@ -98,7 +99,8 @@ def _check_labels(session: RowSession, loss: Loss, target: RowVector) -> None:
 
 
 def _list_few_values(target: Array) -> Array:
-    return np.unique(target)[: _MOST_LABELS + 1]
+    values = np.unique(target[:_FIRST])
+    return (values if len(values) > _MOST_LABELS else np.unique(target))[: _MOST_LABELS + 1]
 
 
 def _check_target(loss: Loss, target: Array, sizes: list[int], numbers: list[int]) -> Array:
