@@ -1,5 +1,6 @@
 """Dask collections without a cluster: the same fits, lazy predictions, and errors that name the partition."""
 
+import asyncio
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +23,7 @@ from minmin.estimators import (
 from rows.cases import CLASSES, agree, make_data, make_here, make_in_groups, penalties
 
 dask = pytest.importorskip("dask", reason="needs minmin[dask]")
+distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
@@ -276,6 +278,22 @@ class OnlyNear(minmin.problems.Loss):
 
     def curvature(self, margins, target, shared):
         return 1.0 + 0.0 * margins
+
+
+@pytest.mark.slow
+def test_an_asynchronous_client_is_for_threads():
+    frame, rng = make_table()
+    X, y = da.from_array(frame.to_numpy(), chunks=(100, 6)), rng.poisson(1.0, 300)
+
+    async def fit():
+        options = {"processes": False, "n_workers": 1, "dashboard_address": None, "asynchronous": True}
+        async with distributed.Client(**options):
+            with pytest.raises(minmin.InputError, match="asynchronous; call this in a thread"):
+                BlockPoissonRegressor().fit(X, y)
+            return await asyncio.to_thread(BlockPoissonRegressor().fit, X, y)
+
+    expected = BlockPoissonRegressor().fit(frame.to_numpy(), y)
+    np.testing.assert_allclose(asyncio.run(fit()).coef_, expected.coef_, rtol=1e-10)
 
 
 def test_text_columns():

@@ -114,9 +114,12 @@ def _find_client() -> Any:
     try:
         from distributed import get_client
 
-        return get_client()
+        client = get_client()
     except (ImportError, ValueError):
         return None
+    if client.asynchronous:
+        raise InputError("the client of Dask is asynchronous; call this in a thread, as by asyncio.to_thread(...)")
+    return client
 
 
 def _list_blocks(collection: Any, name: str) -> list[Any]:
