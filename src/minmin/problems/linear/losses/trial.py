@@ -21,7 +21,7 @@ _DISTANCES = (0.1, 1.0)
 
 def try_loss(loss: Loss, target: Array) -> None:
     """Raise if a loss cannot be called, returns no number per row, or is seen not to be convex."""
-    rows = target[:_MOST_ROWS]
+    rows = target[: min(_MOST_ROWS, target.shape[0])]
     for margin in _MARGINS:
         margins = namespace_of(rows).full_like(rows, margin)
         shared = _call(loss, "prepare", margins, rows)
@@ -43,7 +43,7 @@ def try_loss(loss: Loss, target: Array) -> None:
 
 def measure_self_concordance(loss: Loss, target: Array, rng: np.random.Generator) -> float:
     """The largest |log ℓ''(m + v) - log ℓ''(m)|/|v| of some rows: no M below it is right."""
-    rows = target[:_MOST_ROWS]
+    rows = target[: min(_MOST_ROWS, target.shape[0])]
     most = 0.0
     for size in _SIZES:
         margins = to_like(size * rng.standard_normal(rows.shape[0]), rows)
