@@ -102,16 +102,20 @@ def test_fits_leave_nothing_on_the_cluster(client):
     wrong.data[7] = np.nan
     with pytest.raises(minmin.InputError, match="partition 0, row"):
         make_there("logistic", (wrong, *data[1:]), 3)
-    there = make_there("logistic", data, 3)
-    kill_a_worker(client, 0.0).join()
-    minmin.minimize(there, method="reduced-newton", tol=1e-6)
-    client.wait_for_workers(2, timeout=60)
-    del there
     gc.collect()
-    deadline = time.monotonic() + 20
-    while count_tasks(client) > before and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert count_tasks(client) <= before
+    gc.disable()  # from here on, a cycle of references would keep the rows
+    try:
+        there = make_there("logistic", data, 3)
+        kill_a_worker(client, 0.0).join()
+        minmin.minimize(there, method="reduced-newton", tol=1e-6)
+        client.wait_for_workers(2, timeout=60)
+        del there
+        deadline = time.monotonic() + 20
+        while count_tasks(client) > before and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert count_tasks(client) <= before
+    finally:
+        gc.enable()
 
 
 def test_a_cluster_that_is_closed(client):

@@ -231,6 +231,10 @@ def test_wrong_targets_of_models_are_named():
         minmin.minimize(minmin.problems.GLM(X, Y, mixed, **penalties))
     with pytest.raises(minmin.InputError, match=r"partition 1: target\[23\] = -1: the gamma loss takes numbers > 0"):
         minmin.minimize(minmin.problems.GLM(X, Y, amounts, "gamma", **penalties))
+    kept = da.arange(300, chunks=100) >= 100  # leaves no row of partition 0
+    columns = X[kept], Y[kept], da.from_array(amounts, chunks=100)[kept]
+    with pytest.raises(minmin.InputError, match=r"partition 1: target\[23\] = -1"):
+        minmin.minimize(minmin.problems.GLM(*columns, "gamma", **penalties))
     with pytest.raises(minmin.InputError, match=r"offset has shape \(300, 2\); give one number for each row"):
         BlockPoissonRegressor().fit(X, labels, offset=np.zeros((300, 2)))
 

@@ -23,6 +23,7 @@ from minmin.problems.linear.designs import Design, make_designs
 from minmin.problems.linear.duality import bound_by_duality, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
 from minmin.problems.linear.losses import Loss
+from minmin.problems.linear.losses.targets import check_offset_shape
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
 from minmin.problems.linear.row_gradients import explain_no_rows
@@ -260,10 +261,7 @@ def _check_offset(offset: Any, rows: int, outputs: int, prototype: Array) -> Arr
     if offset is None:
         return None
     array = as_real(offset, "offset", prototype)
-    shape = (rows,) if outputs == 1 else (rows, outputs)
-    if array.shape != shape:
-        what = "one number for each row" if outputs == 1 else "one number for each row and class"
-        raise InputError(f"offset has shape {tuple(array.shape)}; give {what}, so {shape}")
+    check_offset_shape(tuple(array.shape), rows, outputs)
     require_finite(array, "offset")
     return to_like(array, prototype)
 

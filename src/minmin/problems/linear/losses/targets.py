@@ -1,4 +1,4 @@
-"""What losses demand of targets."""
+"""What losses demand of targets and offsets."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ def check_classes(target: Array, count: int) -> Array:
     allowed = (values >= 0) & (values < count) & (values == np.floor(values))
     _require(allowed, values, f"give classes as whole numbers, 0 to {count - 1}")
     return target
+
+
+def check_offset_shape(shape: tuple[int, ...], rows: int, outputs: int) -> None:
+    wanted = (rows,) if outputs == 1 else (rows, outputs)
+    if shape != wanted:
+        what = "one number for each row" if outputs == 1 else "one number for each row and class"
+        raise InputError(f"offset has shape {tuple(shape)}; give {what}, so {wanted}")
 
 
 def _require(allowed: np.ndarray[Any, Any], values: np.ndarray[Any, Any], wanted: str) -> None:

@@ -11,6 +11,7 @@ from minmin.core.rows import Reduction, RowVector
 from minmin.errors import InputError
 from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.losses import Loss
+from minmin.problems.linear.losses.targets import check_offset_shape
 from minmin.problems.linear.rows.dask_data import load_rows
 from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.group import RowCount, digest
@@ -36,7 +37,7 @@ def take_row_vectors(
     else:
         weights = _normalize(session, sample_weight, prototype)
     if offset is not None:
-        _check_width(offset, loss)
+        check_offset_shape(offset.shape, session.count, loss.outputs)
     as_given = session.apply(to_like, target, prototype)
     _check_labels(session, loss, as_given)
     checked = session.apply(_check_target, loss, as_given, session.partition_sizes, session.partition_numbers)
@@ -80,17 +81,10 @@ def _normalize(session: RowSession, weights: RowVector, prototype: Array) -> Row
     return normalized
 
 
-def _check_width(offset: RowVector, loss: Loss) -> None:
-    tail = offset.example.shape[1:]
-    if tail != (() if loss.outputs == 1 else (loss.outputs,)):
-        what = "one number for each row" if loss.outputs == 1 else f"{loss.outputs} numbers for each row"
-        raise InputError(f"offset has shape {offset.shape}; give {what}")
-
-
 def _check_labels(session: RowSession, loss: Loss, target: RowVector) -> None:
     """Check the values of few labels together: a group may have {0, 1}, and another {-1, 1}."""
     values = session.fetch(Reduction(_list_few_values, (target,), "union"))
-    if len(values) <= _MOST_LABELS:
+    if len(values):
         try:
             loss.check_target(values)
         except InputError as error:
@@ -99,8 +93,12 @@ def _check_labels(session: RowSession, loss: Loss, target: RowVector) -> None:
 
 
 def _list_few_values(target: Array) -> Array:
-    values = np.unique(target[:_FIRST])
-    return (values if len(values) > _MOST_LABELS else np.unique(target))[: _MOST_LABELS + 1]
+    """The labels; nothing if there are so many values that they are none."""
+    for rows in (target[:_FIRST], target):
+        values = np.unique(rows)
+        if len(values) > _MOST_LABELS:
+            return values[:0]
+    return values
 
 
 def _check_target(loss: Loss, target: Array, sizes: list[int], numbers: list[int]) -> Array:

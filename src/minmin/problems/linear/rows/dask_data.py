@@ -92,7 +92,7 @@ def _load(parts: Sequence[tuple[Any, ...]]) -> RowSession:
         kept = _check_alike(summaries)
         return open_on_cluster(client, [futures[i] for i in kept], [summaries[i].rows for i in kept])
     except BaseException:
-        for future in [*futures, *described]:
+        for future in futures:
             future.release()  # an error refers to this frame, which would keep the rows at their workers
         raise
 
@@ -174,7 +174,7 @@ def make_partition(
     for name, part in {**checked, **vectors}.items():
         if part.shape[0] != rows:
             raise InputError(f"{where}: {name} has {part.shape[0]} rows, and {next(iter(checked))} has {rows}")
-    return Partition(checked, vectors)
+    return Partition(checked, vectors, number)
 
 
 def read_numbers(matrix: Any, name: str, where: str) -> Any:

@@ -72,7 +72,7 @@ class DaskEngine:
 
     def _connect(self, number: int) -> tuple[str, Any]:
         """The address of a group, and a connection to its worker."""
-        company = _Company(self._client)
+        watch = _WorkerWatch(self._client)
         while True:
             try:
                 self._actors[number].result(timeout=_LOOK_SECONDS)
@@ -81,7 +81,7 @@ class DaskEngine:
                     return holders[0], self._client.sync(self._reach, holders[0])
                 self._actors[number] = self._start(number)  # its worker died before it could be asked
             except TimeoutError:
-                company.require()
+                watch.require_some()
             except (Exception, CancelledError) as error:  # whatever computing the rows again may raise
                 for future in [*self._actors, *(one for group in self._groups for one in group)]:
                     future.release()
@@ -125,14 +125,14 @@ class DaskEngine:
         return result
 
 
-class _Company:
+class _WorkerWatch:
     """Watches whether a cluster has workers."""
 
     def __init__(self, client: Client):
         self._client = client
         self._last_seen = time.monotonic()
 
-    def require(self) -> None:
+    def require_some(self) -> None:
         """Raise if there has been no worker for too long."""
         try:
             workers = self._client.sync(_list_workers, self._client)
@@ -151,22 +151,30 @@ async def _list_workers(client: Client) -> dict[str, Any]:
 
 
 def gather_patiently(client: Client, futures: Sequence[Future]) -> list[Any]:
-    """The results of futures, or an error if all workers are gone."""
-    company = _Company(client)
-    while True:
-        try:
-            wait(futures, timeout=_LOOK_SECONDS)
-            break
-        except TimeoutError:
-            company.require()
+    """The results of futures, which are released, or an error if all workers are gone."""
+    watch = _WorkerWatch(client)
     try:
+        while not _are_done(futures):
+            watch.require_some()
         results: list[Any] = client.gather(list(futures))
     except (CancelledError, KilledWorker) as error:
         raise DataLostError(
             "the cluster has lost the data before they were loaded; give collections that Dask can compute, of the "
             "current client, not data that were scattered or are held by another client"
         ) from error
+    finally:
+        for future in futures:
+            future.release()
     return results
+
+
+def _are_done(futures: Sequence[Future]) -> bool:
+    """Whether all are done; it waits for them a little."""
+    try:
+        wait(futures, timeout=_LOOK_SECONDS)
+    except TimeoutError:
+        return False
+    return True
 
 
 def open_on_cluster(client: Client, partitions: Sequence[Future], sizes: Sequence[int]) -> RowSession:

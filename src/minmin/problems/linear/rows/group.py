@@ -24,10 +24,13 @@ class Partition(NamedTuple):
         other, with which they are more than numbers, such as codes of categories.
     columns : dict of arrays
         What else is known of every row, such as "target".
+    number : int
+        What errors call it.
     """
 
     matrices: dict[str, Any]
     columns: dict[str, np.ndarray[Any, Any]]
+    number: int = 0
 
     @property
     def rows(self) -> int:
@@ -102,7 +105,8 @@ class RowGroup:
         self.sizes = [partition.rows for partition in partitions]
         self._rows = sum(self.sizes)
         self._steps_done = 0
-        self._values: dict[int | str, Any] = {"sizes": self.sizes}
+        numbers = [partition.number for partition in partitions]
+        self._values: dict[int | str, Any] = {"sizes": self.sizes, "numbers": numbers}
         for name, first in partitions[0].matrices.items():
             stack = getattr(first, "stack", PartitionedMatrix)
             self._values[name] = stack([partition.matrices[name] for partition in partitions])
@@ -148,7 +152,7 @@ class RowGroup:
         if isinstance(arg, Ref):
             value = self._values[arg.token]
             if isinstance(value, _Failure):
-                raise value.error
+                raise value.error.with_traceback(None)  # or each time would add to its traceback
             return value
         if isinstance(arg, PerGroup):
             return arg.values[self._number]

@@ -107,10 +107,10 @@ class RowSession(Rows):
         return value
 
     @property
-    def partition_numbers(self) -> PerGroup:
-        """The places of the partitions of every group among all partitions."""
-        places = iter(self.order)
-        return PerGroup([[next(places) for _ in group] for group in self.sizes])
+    def partition_numbers(self) -> RowValue:
+        """What the user calls the partitions of every group; empty ones count, too."""
+        value: RowValue = self.load("numbers", None)
+        return value
 
     def load(self, name: str, example: Any) -> Any:
         """What every group has loaded under this name."""
