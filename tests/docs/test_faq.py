@@ -105,6 +105,13 @@ PROVOKED = {
     "L_x = … does not hold": lambda: run_function(
         grad_x=lambda x, y: 10 * x - 1, constants=minmin.Constants(L_x=1, L_y=1, mu_x=1, mu_y=1)
     ),
+    "this run saw f = … at its start": lambda: run_function(
+        lambda x, y: 10.0 * (x @ x + y @ y),
+        lambda x, y: 1.0 * x,
+        x0=ZERO + 1.0,
+        constants=minmin.Constants(L_x=1, L_y=1, mu_x=1, mu_y=1),
+        method="bam",
+    ),
     "this run saw f": lambda: run_function(
         lambda x, y: -10.0 * x.sum(), lambda x, y: x - 1, constants=minmin.Constants(L_x=1, L_y=1, mu_x=1, mu_y=1)
     ),

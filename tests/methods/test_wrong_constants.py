@@ -78,3 +78,27 @@ def test_right_constants_are_never_doubted():
             d_x=5, d_y=5, mu_x=1 / kappa[0], L_x=1, mu_y=1 / kappa[1], L_y=1, coupling=1, seed=seed
         )
         minmin.minimize(problem, method="bam", tol=1e-25, max_grad_x=3000)
+
+
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if "newton" not in v])
+@pytest.mark.parametrize("lie", ["another gradient", "values all alike", "values ten times too large"])
+def test_a_value_at_the_start_refutes_a_certificate(variant, lie):
+    """f at the start counts, too, although no bound is proved there: no lie of this kind is certified by any method."""
+
+    def value(x, y):
+        f = 0.5 * float(x @ x + y @ y)
+        return {"another gradient": f, "values all alike": 1.0, "values ten times too large": 10.0 * f}[lie]
+
+    shift = 3.0 if lie == "another gradient" else 0.0
+    start = (np.zeros(2), np.zeros(1)) if shift else (np.array([2.2, -1.3]), np.array([0.3]))
+    problem = minmin.problems.Function(
+        value, lambda x, y: x - shift, lambda x, y: y, d_x=2, d_y=1, constants=Constants(1.0, 1.0, 1.0, 1.0)
+    )
+    method, options = VARIANTS[variant]
+    try:
+        r = minmin.minimize(problem, *start, method=method, tol=1e-6, **options)
+    except minmin.ConstantsError as error:
+        assert not error.result.certified
+        assert np.isinf(error.result.gap_bound)
+    else:
+        assert not r.success or not r.certified

@@ -17,6 +17,7 @@ Array = Any
 
 _KEPT_DTYPES = (np.dtype("float64"), np.dtype("float32"))
 _EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
+_HALF_EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 _EPS_CACHE: dict[tuple[type, Any], float] = {}
 _NAME_CACHE: dict[tuple[type, Any], str] = {}
 
@@ -34,6 +35,11 @@ def array_eps(array: Array) -> float:
     if eps is None:
         eps = _EPS_CACHE[key] = _EPS[dtype_name(array)]
     return eps
+
+
+def number_eps(number: Any) -> float:
+    """The precision that a number's dtype tells; 0 if it has none, or one that is not of floats."""
+    return (_EPS | _HALF_EPS).get(dtype_name(number), 0.0) if hasattr(number, "dtype") else 0.0
 
 
 def library_name(array: Array) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import NamedTuple
+
+import numpy as np
 
 from minmin.core.vectors import Vector, norm
 
@@ -17,6 +20,41 @@ order."""
 VALUE_PRECISION = 1e-5
 """Values of f may be computed in single precision, whatever the dtype of x and y. Then they were off by at most 9e-8 of
 |f| + L|z|², on logistic regressions of up to 10⁵ rows; this is a hundred times that."""
+
+
+SINGLE_EPS = float(np.finfo(np.float32).eps)
+_COARSE = 1e-13
+"""Numbers on a grid of decimals that is wider than this, relative to them, were rounded to it."""
+
+
+class Grid(NamedTuple):
+    """Numbers that all lie on one grid: they may be rounded, although their type does not say so.
+
+    Attributes
+    ----------
+    single : bool
+        Whether single precision holds all of them. A number of double precision has a chance of 2⁻²⁹.
+    step : float
+        The largest power of ten of which all, as Python prints them, are multiples.
+    """
+
+    single: bool = True
+    step: float = math.inf
+
+    def add(self, number: float) -> Grid:
+        """The grid of one more number. Zero, and what is not finite, says nothing."""
+        if number == 0.0 or not math.isfinite(number):
+            return self
+        decimals = Decimal(repr(float(number))).as_tuple().exponent
+        return Grid(self.single and float(np.float32(number)) == number, min(self.step, 10.0 ** int(decimals)))
+
+    def error(self, number: float, size: float, eps: float) -> float:
+        """The expected error of a number on this grid: a sum of terms of this size, computed with this precision.
+
+        A weighted sum of rounded numbers may have a step of a tenth of theirs.
+        """
+        rounded = 10.0 * self.step if _COARSE * abs(number) < self.step < math.inf else 0.0
+        return max(rounding_error(max(eps, SINGLE_EPS) if self.single else eps, size), rounded)
 
 
 def rounding_error(eps: float, size: float) -> float:
@@ -49,11 +87,14 @@ class RoundingScale(NamedTuple):
         |y|.
     fixed_terms : float
         The size of the terms in the gradients that do not depend on x and y; see :meth:`Constants.gradient_noise`.
+    value_eps : float
+        The precision in which f was computed, where that is lower.
     """
 
     eps: float
     y_norm: float
     fixed_terms: float = 0.0
+    value_eps: float = 0.0
 
     def term_sizes(self, L_x: float, L_y: float, x_norm: float) -> tuple[float, float]:
         """The size of the terms that are summed in ∇ₓf and ∇ᵧf, if H ⪯ diag(L_x, L_y).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,12 @@ from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, first_array
-from minmin.errors import DATA_LOST, CheckpointError, DataLostError, MinMinError
+from minmin.errors import DATA_LOST, CheckpointError, ConstantsError, DataLostError, MinMinError
 from minmin.loop.checkpoint import Checkpoint
 from minmin.loop.clock import Clock
 from minmin.loop.progress import Progress
 from minmin.loop.recorder import ExtraMetrics, Recorded, Recorder
+from minmin.loop.seen_values import SeenValue, SeenValues
 from minmin.loop.stopping import (
     End,
     Progressing,
@@ -53,8 +55,7 @@ class Snapshot(NamedTuple):
         The candidate with the lowest recorded f, which it holds; None if the problem has no values.
     steps : int
     progress : Progressing
-    known_range : pair of float
-        The highest proved lower bound on f, and the lowest value seen.
+    seen : SeenValues
     counts : tuple of pairs
         How often each kind of quantity was computed.
     values : int
@@ -73,7 +74,7 @@ class Snapshot(NamedTuple):
     lowest: Numbered | None
     steps: int
     progress: Progressing
-    known_range: tuple[float, float]
+    seen: SeenValues
     counts: tuple[tuple[str, int], ...]
     values: int
     recorded_step: int
@@ -82,7 +83,7 @@ class Snapshot(NamedTuple):
     gradient_size: float
 
 
-SNAPSHOT_TYPES = (Snapshot, Numbered, Progressing, Candidate, Bound)
+SNAPSHOT_TYPES = (Snapshot, Numbered, Progressing, SeenValues, SeenValue, Candidate, Bound)
 """The NamedTuples in every checkpoint, besides those of the method's state."""
 
 
@@ -164,7 +165,9 @@ class Loop:
                     )
             except MinMinError as error:
                 if self._recorder.last is not None:
-                    error.result = self._recover_result(self._recorder.last, End("interrupted", str(error)))
+                    result = self._recover_result(self._recorder.last, End("interrupted", str(error)))
+                    refuted = isinstance(error, ConstantsError)
+                    error.result = replace(result, bound=UNKNOWN) if refuted else result
                 raise
 
     def _iterate_and_save(self) -> End:
@@ -210,7 +213,7 @@ class Loop:
         self._restore(snapshot)
         value = self._recorder.record(self._candidate, self._steps).value
         last = self._recorder.last if snapshot.recorded_step == self._steps else None
-        self._recorder.restore(snapshot.rows, snapshot.values, snapshot.known_range, last)
+        self._recorder.restore(snapshot.rows, snapshot.values, snapshot.seen, last)
         return snapshot.state, self._rules.check_target(value) or self._check_convergence(value)
 
     def _restore(self, snapshot: Snapshot) -> None:
@@ -242,7 +245,7 @@ class Loop:
             lowest=self._lowest,
             steps=self._steps,
             progress=self._rules.progress,
-            known_range=(recorder.lower_bound, recorder.lowest_value),
+            seen=recorder.seen,
             counts=tuple(self._tally.counts.items()),
             values=recorder.values_computed,
             recorded_step=-1 if recorder.last is None else recorder.last.step,
@@ -255,7 +258,7 @@ class Loop:
 
     def _check_after_step(self) -> End | None:
         candidate = self._candidate
-        if candidate.bound.value <= self._best.candidate.bound.value:
+        if candidate.revokes or candidate.bound.value <= self._best.candidate.bound.value:
             self._best = Numbered(candidate, self._steps)
         observes = self._observes_always or self._recorder.is_due(self._steps)
         requested = self._observe() if observes else None
@@ -295,12 +298,12 @@ class Loop:
         self._candidate = self._candidate._replace(gradient_size=size, measured_before=False)
 
     def _find_refutation(self) -> End | None:
-        """The end of a run whose estimated bound an earlier value of f refutes."""
-        if self._candidate.bound.basis != "estimate" or self._candidate.not_convex:
+        """The end of a run whose estimated bound an earlier value of f refutes; raise if one refutes the constants."""
+        if self._candidate.not_convex:
             return None
-        last = self._recorder.last
-        if last is None or last.step != self._steps:
-            self._recorder.record(self._candidate, self._steps)
+        self._recorder.compare_with_bound(self._record_once(Numbered(self._candidate, self._steps)), last=True)
+        if self._candidate.bound.basis != "estimate":
+            return None
         reason = self._recorder.refute_estimate()
         return None if reason is None else End("stalled", reason)
 
@@ -322,13 +325,15 @@ class Loop:
         return record
 
     def _choose_result(self, end: End) -> Result:
-        chosen = self._choose_candidate(end)
+        record = self._record_once(self._choose_candidate(end))
+        self._recorder.compare_with_bound(record, last=True)
+        assert self._recorder.last is not None
+        return self._make_result(self._recorder.last, end)
+
+    def _record_once(self, chosen: Numbered) -> Record:
+        """The record of a candidate, which was the last to be recorded or is recorded now."""
         last = self._recorder.last
-        if last is None or last.step != chosen.step:
-            self._recorder.record(*chosen)
-            last = self._recorder.last
-        assert last is not None
-        return self._make_result(last, end)
+        return last.record if last is not None and last.step == chosen.step else self._recorder.record(*chosen)
 
     def _choose_candidate(self, end: End) -> Numbered:
         """A converged run returns its newest candidate, any other run the one with the lowest proved bound.

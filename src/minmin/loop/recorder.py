@@ -14,10 +14,11 @@ from minmin.core.counting import Tally
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION
-from minmin.core.vectors import Vector, copy_vector, norm, square
-from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, NonFiniteError, UserCodeError
+from minmin.core.vectors import Vector, copy_vector
+from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError, UserCodeError
 from minmin.loop.clock import Clock
 from minmin.loop.progress import Progress
+from minmin.loop.seen_values import SeenValues
 from minmin.loop.stopping import End
 from minmin.methods.base import Candidate
 from minmin.result import History, Record
@@ -83,20 +84,19 @@ class Recorder:
         self._monitored = problem.counted(self._monitor)
         self.history = History(self._read_extra())
         self.last: Recorded | None = None
-        self.lower_bound, self.lowest_value = -math.inf, math.inf
+        self.seen = SeenValues()
+        self._start: tuple[Vector, Vector] | None = None
 
     @property
     def values_computed(self) -> int:
         """The number of values of f computed only for records."""
         return self._monitor["value"]
 
-    def restore(
-        self, rows: tuple[tuple[Any, ...], ...], values: int, known_range: tuple[float, float], last: Recorded | None
-    ) -> None:
+    def restore(self, rows: tuple[tuple[Any, ...], ...], values: int, seen: SeenValues, last: Recorded | None) -> None:
         """Continue after the records of a checkpoint."""
         self.history.restore(rows)
         self._monitor.counts["value"] = values
-        self.lower_bound, self.lowest_value = known_range
+        self.seen = seen
         self.last = last
 
     def is_due(self, step: int) -> bool:
@@ -128,6 +128,8 @@ class Recorder:
                 raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; {reason}")
         record = Record(self._tally["grad_x"], self._tally["grad_y"], value, _honest_bound(candidate), seconds, x, y)
         self.last = Recorded(step, candidate, record)
+        self._start = self._start or (x, y)
+        self.seen = self.seen.add(value, x, y)
         return record
 
     def _compute_value(self, x: Vector, y: Vector, cache: tuple[Array, ...]) -> float:
@@ -144,7 +146,7 @@ class Recorder:
         """Add a record to the history if it is due, and show it; the end of the run, if the callback asks for it."""
         if self.is_due(step):
             self.history.append(record, self._read_extra().values())
-        self._compare_with_bound(record)
+        self.compare_with_bound(record)
         if self._progress is not None:
             self._progress.show(record)
         if self._callback is not None and step > 0 and self._asks_to_stop(record):
@@ -164,21 +166,19 @@ class Recorder:
         """A copy of a record's point, as the user sees it."""
         return self._problem.to_user(copy_vector(record.x), copy_vector(record.y))
 
-    def _compare_with_bound(self, record: Record) -> None:
-        """Raise if a value of f lies below the minimum that a bound from the constants has proved."""
-        constants = self._problem.constants if record.bound.basis == "constants" else None
-        if constants is None or not math.isfinite(constants.L_x):
+    def compare_with_bound(self, record: Record, *, last: bool = False) -> None:
+        """Raise if a value of f contradicts what the constants prove; ``last`` compares the value at the start, too.
+
+        During a run two of its points name a wrong constant better than the start does.
+        """
+        problem = self._problem
+        constants = problem.constants if record.bound.basis == "constants" else None
+        if constants is None or math.isinf(constants.L_x + constants.L_y) or problem.has_noisy_gradients:
             return
-        terms = constants.L_x * square(norm(record.x)) + constants.L_y * square(norm(record.y))
-        rounding = VALUE_PRECISION * (abs(record.value) + terms)
-        self.lower_bound = max(self.lower_bound, record.value - record.gap_bound - rounding)
-        self.lowest_value = min(self.lowest_value, record.value + rounding)
-        if self.lowest_value < self.lower_bound:
-            raise ConstantsError(
-                f"this run saw f = {self.lowest_value:.10g}, below {self.lower_bound:.10g}, a lower bound if mu_x = "
-                f"{constants.mu_x:g} and mu_y = {constants.mu_y:g} hold and the gradients belong to f; "
-                f"a constant or {GRADIENT_MAY_BE_WRONG}"
-            )
+        self.seen = self.seen.prove(record, constants)
+        if last and self._start is not None:
+            smooth = not (problem.has_terms or problem.y_is_remote)
+            self.seen.check_start(record, self._start, constants, smooth=smooth)
 
     def refute_estimate(self) -> str | None:
         """Why the last record's estimated bound is wrong: f was lower before by more than that."""

@@ -43,6 +43,8 @@ class Candidate(NamedTuple):
         Why the method cannot continue; empty if it can. It becomes the message of the result.
     value : float or None
         f(x, y), if the method has computed it. Then the history does not compute it again.
+    revokes : bool
+        Whether the bounds of all earlier candidates no longer count, since they rest on values that turned out wrong.
     """
 
     x: Vector
@@ -56,6 +58,7 @@ class Candidate(NamedTuple):
     not_convex: str = ""
     reason: str = ""
     value: float | None = None
+    revokes: bool = False
 
 
 class Method(ABC):

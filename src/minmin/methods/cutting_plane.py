@@ -10,7 +10,7 @@ import numpy as np
 
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
-from minmin.core.rounding import VALUE_PRECISION, is_same_point, rounding_error
+from minmin.core.rounding import VALUE_PRECISION, Grid, is_same_point, rounding_error
 from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, to_flat
 from minmin.errors import (
     GRADIENT_MAY_BE_WRONG,
@@ -22,7 +22,7 @@ from minmin.errors import (
 )
 from minmin.methods.base import Candidate, Method, require_constants, require_y_hessian
 from minmin.methods.cut import Cut, find_value_noise, find_y_error
-from minmin.methods.cutting_state import DOUBLE_EPS, Ball, CuttingState
+from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, CuttingState
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.secants import SecantPoint, check_constants
@@ -45,9 +45,6 @@ _PULL_FACTOR, _SHARP = 100.0, 10.0
 minimum. With 3 to 50 in place of 10 the calls differ by 1 %, and with 10 to 1000 in place of 100 as well."""
 _FIRST_RADIUS = 1.0
 """In units of |x|, or of 1 if that is larger, if nothing is known of the distance to a minimum."""
-_MARGIN = 10.0
-"""If no ball is proved, a bound is estimated for one that is larger by this factor. Of 360 such runs on random
-quadratics two stopped too early with 1, and none with 10; the calls of ∇ₓ differ by 1 %."""
 _NEAR_FLOOR, _MOST_STUCK = 2.0, 5
 """A run ends after so many iterations in a row in which f did not fall while the gap was near its rounding error, or x
 did not move. Rounding errors are often smaller than expected, so the first such iteration need not be the last."""
@@ -95,7 +92,7 @@ class CuttingPlane(Method):
     """
 
     name: ClassVar[str] = "cutting-plane"
-    state_types: ClassVar[tuple[type, ...]] = (CuttingState, Cut, Ball, SecantPoint, *LowerY.memory_types)
+    state_types: ClassVar[tuple[type, ...]] = (CuttingState, Cut, Ball, Grid, SecantPoint, *LowerY.memory_types)
     radius: float | None = None
     inner: str = "lbfgs"
 
@@ -135,6 +132,8 @@ class CuttingPlane(Method):
             stuck=0,
             candidate=Candidate(x, y),
             secant_point=None,
+            grid=Grid(),
+            value_error=0.0,
         )
 
     def step(self, problem: Problem, state: CuttingState) -> CuttingState:
@@ -143,17 +142,14 @@ class CuttingPlane(Method):
             if state.best.value is None:
                 raise NonFiniteError(explain_nonfinite(evaluation))
             return state._replace(x=0.5 * (state.x + state.best.x))
-        noise = find_value_noise(problem, evaluation)
+        state = state._replace(grid=state.grid.add(evaluation.value))
+        noise = find_value_noise(problem, evaluation, state.grid)
         slope_noise, _ = problem.gradient_noise(evaluation)
         not_convex = state.best.not_convex
         if problem.constants is None and state.best_gradients is not None:
             not_convex = not_convex or state.find_tangent_above(evaluation)
         cut = Cut(evaluation.x, evaluation.grad_x, evaluation.value, y_error + noise, slope_noise)
-        state = state._replace(
-            y=y,
-            cuts=(*state.cuts, cut),
-            secant_point=check_constants(problem, evaluation, state.secant_point),
-        )
+        state = state.add_cut(cut)._replace(y=y, secant_point=check_constants(problem, evaluation, state.secant_point))
         if state.best.value is None or evaluation.value < state.best.value:
             best = Candidate(
                 evaluation.x,
@@ -164,7 +160,8 @@ class CuttingPlane(Method):
             )
             gradients = evaluation.grad_x, evaluation.grad_y
             state = state._replace(best=best, best_gradients=gradients, noise=noise, stuck=0)
-        state = state._replace(best=state.best._replace(not_convex=not_convex))
+        revokes = state.value_error > 0.0
+        state = state._replace(best=state.best._replace(not_convex=not_convex, revokes=revokes))
         return self._move(problem, state.choose_ball(problem, evaluation))
 
     def _lower_y(self, problem: Problem, state: CuttingState) -> tuple[tuple[YMemory, ...], Evaluation, float]:
@@ -220,7 +217,7 @@ class CuttingPlane(Method):
         exhausted = stuck > _MOST_STUCK
         state = state._replace(x=x, cuts=cuts, ball=ball, lower=best.value + lower, gap=max(-lower, floor), stuck=stuck)
         if not ball.proved:
-            lower = model._replace(radius=_MARGIN * ball.radius).bound_below(sharp.weights)
+            lower = model._replace(radius=MARGIN * ball.radius).bound_below(sharp.weights)
         bound = state.choose_bound(problem, max(-lower, 0.0) + noise, floor)
         note = state.explain_ball(self.radius)
         return state._replace(candidate=best._replace(bound=bound, exhausted=exhausted, note=note))
@@ -238,8 +235,9 @@ class CuttingPlane(Method):
                     f"this run saw f = {best.value:.10g}, {excess:.3g} below what mu_x = {constants.mu_x:g} and mu_y = "
                     f"{constants.mu_y:g} prove of the minimum; a constant or {GRADIENT_MAY_BE_WRONG}"
                 )
+            state = state._replace(value_error=max(state.value_error, excess))
             bound = state.choose_bound(problem, noise, 2.0 * noise)
-            return state._replace(candidate=best._replace(bound=bound, exhausted=True))
+            return state._replace(candidate=best._replace(bound=bound, exhausted=True, revokes=True))
         gap = min(state.gap, excess)
         return state._replace(x=best.x, cuts=(), lower=-math.inf, gap=gap, candidate=best)
 

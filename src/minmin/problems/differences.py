@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import largest_entry
+
+Values = np.ndarray[Any, Any]
 
 
 class Difference(NamedTuple):
@@ -31,15 +33,15 @@ class Difference(NamedTuple):
 
 
 def choose_difference(
-    value: float, y: Array, constants: Constants | None, value_error: float | None = None
+    value: float, y: Array, constants: Constants | None, value_error: float | None, least_error: float
 ) -> Difference:
-    """The best step for values with this error, by default that of rounding.
+    """The best step for values with this error, by default that of rounding, but at least ``least_error``.
 
     (f(y + h e_i) - f(y))/h is off by at most L_y h/2 + 2ε/h if values are off by ε. That is least for h = 2√(ε/L_y),
     where it is 2√(ε L_y).
     """
     eps = array_eps(y)
-    epsilon = rounding_error(eps, abs(value)) if value_error is None else value_error
+    epsilon = max(rounding_error(eps, abs(value)), least_error) if value_error is None else value_error
     spacing = eps * max(1.0, largest_entry(y))
     if constants is None or not math.isfinite(constants.L_y):
         return Difference(max(math.sqrt(epsilon), math.sqrt(eps) * max(1.0, largest_entry(y))), math.inf)
@@ -48,11 +50,11 @@ def choose_difference(
     return Difference(step, math.sqrt(y.shape[0]) * (0.5 * L * step + 2.0 * epsilon / step))
 
 
-def difference_values(at: Slice, here: Evaluation, step: float) -> Array:
-    """∇ᵧf by d_y more values, each counted."""
+def difference_values(at: Slice, here: Evaluation, step: float) -> tuple[Array, Values]:
+    """∇ᵧf by d_y more values, each counted; and these values with the one here."""
     y, d = here.y, here.y.shape[0]
-    slopes = np.zeros(d)
+    values, steps = np.full(d + 1, here.value), np.zeros(d)
     for i in range(d):
         moved = y + to_like(step * np.eye(1, d, i)[0], y)
-        slopes[i] = (at.at(moved).value - here.value) / float((moved - y)[i])
-    return to_like(slopes, y)
+        values[i], steps[i] = at.at(moved).value, float((moved - y)[i])
+    return to_like((values[:d] - here.value) / steps, y), values

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import reprlib
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, array_eps, as_real
+from minmin.core.arrays import Array, array_eps, as_real, number_eps
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice
-from minmin.core.rounding import RoundingScale, rounding_error
+from minmin.core.rounding import SINGLE_EPS, Grid, RoundingScale, rounding_error
 from minmin.core.structure import Structure, join_arrays
 from minmin.core.vectors import copy_vector, norm
 from minmin.errors import InputError, MinMinError
@@ -41,18 +42,18 @@ class FunctionSlice(Slice):
 
 
 class _FunctionEvaluation(Evaluation):
-    __slots__ = ("_coarsest_eps", "_problem")
+    __slots__ = ("_coarsest_eps", "_problem", "_value_eps", "_value_error")
 
     def __init__(self, x: Array, y: Array, problem: Function, tally: Tally):
         super().__init__(x, y, tally)
         self._problem = problem
-        self._coarsest_eps = 0.0
+        self._coarsest_eps = self._value_eps = self._value_error = 0.0
 
     @property
     def rounding(self) -> RoundingScale:
         """In the lowest precision that a callable has returned so far: it may be single precision."""
         eps = max(array_eps(self.x), self._coarsest_eps)
-        return RoundingScale(eps, norm(self.y), self._difference_terms(eps))
+        return RoundingScale(eps, norm(self.y), self._difference_terms(eps), self._value_eps)
 
     def note_precision(self, eps: float) -> None:
         self._coarsest_eps = max(self._coarsest_eps, eps)
@@ -67,7 +68,7 @@ class _FunctionEvaluation(Evaluation):
     @property
     def _difference(self) -> Difference:
         p = self._problem
-        return choose_difference(self.value, self.y, p.constants, p.value_error)
+        return choose_difference(self.value, self.y, p.constants, p.value_error, self._value_error)
 
     def locate(self, gradient: str, index: int) -> str:
         if self._problem.blocks is not None:
@@ -84,19 +85,34 @@ class _FunctionEvaluation(Evaluation):
     def _compute_value(self) -> float:
         returned = self._call("value")
         try:
-            return float(returned.item() if hasattr(returned, "item") else returned)
+            value = float(returned.item() if hasattr(returned, "item") else returned)
         except (TypeError, ValueError):
             raise InputError(f"value(x, y) returned {reprlib.repr(returned)}; it must return one number") from None
+        self._value_eps = number_eps(returned)
+        self._value_error = rounding_error(self._value_eps, abs(value))
+        return value
 
     def _compute_grad_x(self) -> Array:
         return self._read_gradient(self._call("grad_x"), self.x, self._problem.structure_x, "grad_x(x, y)")
 
     def _compute_grad_y(self) -> Array:
         if self._problem.grad_y is None:
-            if self._problem.constants is None:
-                self.note_precision(math.sqrt(array_eps(self.y)))  # half of the digits
-            return difference_values(self._problem.fix(self.x), self, self._difference.step)
+            return self._difference_values()
         return self._read_gradient(self._call("grad_y"), self.y, self._problem.structure_y, "grad_y(x, y)")
+
+    def _difference_values(self) -> Array:
+        """∇ᵧf by differences; by longer ones if all values turn out to be rounded."""
+        slice_ = self._problem.fix(self.x)
+        step = self._difference.step
+        gradient, values = difference_values(slice_, self, step)
+        grid = reduce(Grid.add, values.tolist(), Grid())
+        self._value_error = grid.error(self.value, abs(self.value), max(array_eps(self.y), self._value_eps))
+        if self._difference.step > 2.0 * step:
+            gradient, _ = difference_values(slice_, self, self._difference.step)
+        if self._problem.constants is None:
+            lowered = SINGLE_EPS if grid.single else max(array_eps(self.y), self._value_eps)
+            self.note_precision(math.sqrt(lowered))  # half of the digits
+        return gradient
 
     def _call(self, name: str) -> Any:
         try:

@@ -263,7 +263,7 @@ class _SumEvaluation(Evaluation):
             math.sqrt(sum(w * size * size for w, size in zip(self._weights, sizes, strict=True)))
             for sizes in ([s.y_norm for s in scales], [s.fixed_terms for s in scales])
         )
-        return RoundingScale(max(s.eps for s in scales), y_norm, fixed_terms)
+        return RoundingScale(max(s.eps for s in scales), y_norm, fixed_terms, max(s.value_eps for s in scales))
 
     def _compute_value(self) -> float:
         return float(self._add_up([e.value for e in self._evaluations]))

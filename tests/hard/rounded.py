@@ -1,0 +1,229 @@
+"""Random problems whose values, gradients or data are rounded, and whether a run claims too much or fails in odd ways.
+
+``python tests/hard/rounded.py 5000`` tries that many seeds, and prints what is wrong with any of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import minmin
+from minmin.problems import GLM, Composite, Function, Quadratic, Sum
+from minmin.terms import L1, Box, NonNegative
+from reference import VARIANTS, ExactQuadratic, glm_minimum, random_quadratic, random_target
+
+Gap = Callable[[Any, Any], float]
+
+ROUND: dict[str, Callable[[Any], Any]] = {
+    "exact": lambda a: a,
+    "single": np.float32,
+    "hidden single": lambda a: np.float32(a).astype(float) if np.ndim(a) else float(np.float32(a)),
+}
+ROUND_VALUES = ROUND | {
+    "half": np.float16,
+    "one decimal": lambda a: round(a, 1),
+    "three decimals": lambda a: round(a, 3),
+    "six decimals": lambda a: round(a, 6),
+}
+GRADIENTS = ["exact", "single"]  # a certificate takes gradients of dtype float64 at their word
+DATA = ["float64", "float32", "float16", "int8"]
+VISIBLE = 1e-16
+"""A claim is wrong if it is too small by more than this fraction of the terms of f: the error of the gaps here."""
+
+
+class Case(NamedTuple):
+    """A problem, a start, how far a point is above the minimum less the error of that number, and a description."""
+
+    problem: minmin.Problem
+    start: tuple[Any, Any]
+    gap: Gap
+    told: str
+
+
+def draw(seed: int) -> Case:
+    rng = np.random.default_rng(seed)
+    kinds = draw_function, draw_sum, draw_composite, draw_glm, draw_quadratic
+    return kinds[seed % len(kinds)](rng)
+
+
+def draw_function(rng: np.random.Generator) -> Case:
+    """½zᵀHz + bᵀz + c by callables that round, with ∇ᵧ or without, with L or without."""
+    quadratic = random_quadratic(rng, 1e3)
+    value, gradient = str(rng.choice(list(ROUND_VALUES))), str(rng.choice(GRADIENTS))
+    c = float(rng.choice([0.0, 1.0, 1e3]) * rng.standard_normal())
+    differences, smooth = bool(rng.uniform() < 0.2), bool(rng.uniform() < 0.8)
+    if differences and value not in ROUND:
+        value = "hidden single"  # coarser values need value_error=
+    function = round_function(quadratic, value, gradient, c, differences=differences, smooth=smooth)
+    told = f"value {value}, gradients {gradient}, c = {c:g}, differences {differences}, smooth {smooth}"
+    start = rng.standard_normal(quadratic.d_x), rng.standard_normal(quadratic.d_y)
+    return Case(function, start, ExactQuadratic(quadratic).gap, told)
+
+
+def draw_sum(rng: np.random.Generator) -> Case:
+    """Two such functions that share x."""
+    first = random_quadratic(rng, 1e2)
+    d_x, d_y = first.d_x, first.d_y
+    both = first, Quadratic(first.H, rng.standard_normal(d_x + d_y), d_x)
+    value, gradient = str(rng.choice(list(ROUND_VALUES))), str(rng.choice(GRADIENTS))
+    H, b = np.zeros((d_x + 2 * d_y,) * 2), np.zeros(d_x + 2 * d_y)
+    for i, q in enumerate(both):
+        chosen = np.r_[:d_x, d_x + i * d_y : d_x + (i + 1) * d_y]
+        H[np.ix_(chosen, chosen)] += 0.5 * np.asarray(q.H)
+        b[chosen] += 0.5 * np.asarray(q.b)
+    exact = ExactQuadratic(Quadratic(H, b, d_x))
+    start = rng.standard_normal(d_x), minmin.Parts([rng.standard_normal(d_y) for _ in both], (0.5, 0.5))
+    problem = Sum([round_function(q, value, gradient) for q in both])
+    return Case(problem, start, lambda x, y: exact.gap(x, np.concatenate(list(y))), f"sum, {value}, {gradient}")
+
+
+def draw_composite(rng: np.random.Generator) -> Case:
+    """Such a function with a term in x; coordinate descent finds its minimum."""
+    quadratic = random_quadratic(rng, 1e2)
+    value, gradient = str(rng.choice(list(ROUND_VALUES))), str(rng.choice(GRADIENTS))
+    terms = (L1(0.3), 0.3, -np.inf, np.inf), (Box(-0.5, 0.25), 0.0, -0.5, 0.25), (NonNegative(), 0.0, 0.0, np.inf)
+    term, l1, low, high = terms[rng.integers(3)]
+    H, b, in_x = np.asarray(quadratic.H), np.asarray(quadratic.b), np.arange(len(quadratic.b)) < quadratic.d_x
+    weights = np.where(in_x, l1, 0.0)
+    best = descend_by_coordinates(H, b, weights, np.where(in_x, low, -np.inf), np.where(in_x, high, np.inf))
+
+    def f(z: np.ndarray) -> np.longdouble:
+        z = z.astype(np.longdouble)
+        return 0.5 * z @ (H @ z) + b @ z + weights @ np.abs(z)
+
+    def gap(x: Any, y: Any) -> float:
+        z = np.concatenate([x, y]).astype(float)
+        size = 0.5 * np.abs(z) @ np.abs(H) @ np.abs(z) + (np.abs(b) + weights) @ np.abs(z)
+        return float(f(z) - f(best)) - VISIBLE * size
+
+    problem = Composite(round_function(quadratic, value, gradient), term_x=term)
+    start = np.zeros(quadratic.d_x), np.zeros(quadratic.d_y)
+    return Case(problem, start, gap, f"{type(term).__name__}, {value}, {gradient}")
+
+
+def draw_glm(rng: np.random.Generator) -> Case:
+    """A GLM on data of low precision: its minimum is that of these data."""
+    loss, dtype = str(rng.choice(["logistic", "squared", "poisson"])), str(rng.choice(DATA))
+    n, d_x, d_y = int(rng.integers(1, 40)), int(rng.integers(1, 6)), int(rng.integers(1, 4))
+    scale = 1.0 if loss == "poisson" else 3.0  # with more, Newton's method needs a line search
+    X, Y = ((scale * rng.standard_normal((n, d))).astype(dtype) for d in (d_x, d_y))
+    if dtype == "float16":  # such data are refused
+        X, Y = X.astype(float), Y.astype(float)
+    margins = X @ rng.standard_normal(d_x) / 3.0 + Y @ rng.standard_normal(d_y) / 3.0
+    target, alphas = random_target(rng, loss, margins).astype(X.dtype), 10 ** rng.uniform(-4, 0, size=2)
+    exact = GLM(X.astype(float), Y.astype(float), target, loss, alpha_x=alphas[0], alpha_y=alphas[1])
+    best, _ = glm_minimum(exact)
+    A, alpha = np.hstack([X, Y]).astype(np.longdouble), np.repeat(alphas, (d_x, d_y))
+
+    def f(z: np.ndarray) -> np.longdouble:
+        z = z.astype(np.longdouble)
+        m, t = A @ z, target
+        of_row = {
+            "logistic": lambda: np.logaddexp(0.0, -t * m),
+            "squared": lambda: 0.5 * (m - t) ** 2,
+            "poisson": lambda: np.exp(m) - t * m,
+        }[loss]()
+        return np.mean(of_row) + 0.5 * alpha @ z**2
+
+    def gap(x: Any, y: Any) -> float:
+        z = np.concatenate([x, y]).astype(float)
+        return float(f(z) - f(best)) - VISIBLE * float(abs(f(z)) + abs(f(best)))
+
+    problem = GLM(X, Y, target, loss, alpha_x=alphas[0], alpha_y=alphas[1])
+    start_dtype = np.float32 if dtype == "float32" and rng.uniform() < 0.5 else np.float64
+    return Case(problem, (np.zeros(d_x, start_dtype), np.zeros(d_y, start_dtype)), gap, f"{loss}, {dtype} data")
+
+
+def draw_quadratic(rng: np.random.Generator) -> Case:
+    """A quadratic in single precision: its minimum is that of the rounded H and b."""
+    q = random_quadratic(rng, 1e2)
+    H, b = np.float32(q.H), np.float32(q.b)
+    exact = ExactQuadratic(Quadratic(H.astype(float), b.astype(float), q.d_x))
+    dtype = np.float32 if rng.uniform() < 0.5 else np.float64
+    start = rng.standard_normal(q.d_x).astype(dtype), rng.standard_normal(q.d_y).astype(dtype)
+    return Case(Quadratic(H, b, q.d_x), start, exact.gap, f"quadratic in float32, start in {dtype.__name__}")
+
+
+def round_function(
+    quadratic: Quadratic,
+    value: str,
+    gradient: str,
+    c: float = 0.0,
+    *,
+    differences: bool = False,
+    smooth: bool = True,
+) -> Function:
+    """A quadratic plus c, whose callables round what they return."""
+    k = quadratic.constants
+    constants = k if smooth else minmin.Constants(np.inf, np.inf, k.mu_x, k.mu_y)
+    if differences:
+        constants = k
+    H, b, d_x = np.asarray(quadratic.H), np.asarray(quadratic.b), quadratic.d_x
+
+    def f(x: Any, y: Any) -> Any:
+        z = np.concatenate([x, y])
+        return ROUND_VALUES[value](float(0.5 * z @ H @ z + b @ z + c))
+
+    def slope(x: Any, y: Any) -> Any:
+        return H @ np.concatenate([x, y]) + b
+
+    return Function(
+        f,
+        lambda x, y: ROUND[gradient](slope(x, y)[:d_x]),
+        None if differences else lambda x, y: ROUND[gradient](slope(x, y)[d_x:]),
+        d_x=d_x,
+        d_y=quadratic.d_y,
+        constants=minmin.Constants(constants.L_x, constants.L_y, constants.mu_x, constants.mu_y),
+    )
+
+
+def descend_by_coordinates(H: Any, b: Any, l1: Any, low: Any, high: Any) -> np.ndarray:
+    """The minimiser of ½zᵀHz + bᵀz + Σ l1_i|z_i| with low <= z <= high, in long double."""
+    z, g = np.zeros(len(b), np.longdouble), b.astype(np.longdouble)
+    for _ in range(3000):
+        before = z.copy()
+        for i, h in enumerate(np.diag(H)):
+            u = z[i] - g[i] / h
+            new = np.clip(np.sign(u) * max(abs(u) - l1[i] / h, np.longdouble(0.0)), low[i], high[i])
+            g += H[:, i] * (new - z[i])
+            z[i] = new
+        if np.array_equal(before, z):
+            break
+    return z
+
+
+def find_fault(seed: int) -> str | None:
+    """What is wrong with a run on this seed's problem: a claim below the truth, or an odd error; else None."""
+    case = draw(seed)
+    rng = np.random.default_rng(seed + 10**9)
+    name, options = VARIANTS[str(rng.choice(["cutting-plane", *VARIANTS]))]
+    tol = float(10 ** rng.uniform(-13, -2))
+    if name == "cutting-plane" and rng.uniform() < 0.3:
+        options = {"radius": 100.0}
+    run = f"seed {seed}, {name} {options}, tol {tol:.1e}, {case.told}"
+    try:
+        r = minmin.minimize(case.problem, *case.start, method=name, tol=tol, max_seconds=2.0, **options)
+    except minmin.MinMinError:
+        return None
+    except Exception as error:
+        return f"{run}: {type(error).__name__}: {error}"
+    gap = case.gap(r.x, r.y) if r.certified else 0.0
+    return f"{run}: claims {r.gap_bound:.3g}, and the gap is {gap:.3g}" if gap > r.gap_bound * (1.0 + 1e-9) else None
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    faults = [fault for seed in range(first, first + count) if (fault := find_fault(seed)) is not None]
+    print("\n".join([*faults, f"{len(faults)} faults in {count} problems"]))
+
+
+if __name__ == "__main__":
+    main()
