@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import minmin
-from rounded import ROUND_VALUES, find_fault
 from minmin.problems import Function
+from rounded import ROUND_VALUES, find_fault
 
 ONE = minmin.Constants(L_x=1, L_y=1, mu_x=1, mu_y=1)
 
 
 @pytest.mark.parametrize("first", range(0, 120, 30))
 def test_no_run_on_rounded_numbers_claims_too_much(first):
-    """``python tests/hard/rounded.py 5000`` tries more."""
+    """``python tests/rounded.py 5000`` tries more."""
     assert [fault for seed in range(first, first + 30) if (fault := find_fault(seed)) is not None] == []
 
 
@@ -67,7 +67,7 @@ def test_a_sum_has_the_precision_of_its_coarsest_value():
 
 
 def test_a_ball_of_no_radius_ends_a_run_at_the_minimum():
-    """Where x and both gradients are zero, the ball that mu proves was of radius zero, and its barrier divided by it."""
+    """Where x and both gradients are zero, mu proves a ball of radius zero, and its barrier would divide by that."""
     problem = minmin.problems.GLM(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(3), "poisson", alpha_x=0.1, alpha_y=0.1)
     r = minmin.minimize(problem, method="cutting-plane", tol=1e-9)
     assert r.certified

@@ -1,23 +1,28 @@
 """Random problems whose values, gradients or data are rounded, and whether a run claims too much or fails in odd ways.
 
-``python tests/hard/rounded.py 5000`` tries that many seeds, and prints what is wrong with any of them.
+``python tests/rounded.py 5000`` tries that many seeds, and prints what is wrong with any of them.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 import minmin
-from minmin.problems import GLM, Composite, Function, Quadratic, Sum
+from minmin.problems import GLM, Composite, Function, Quadratic, Softmax, Split, Sum
 from minmin.terms import L1, Box, NonNegative
-from reference import VARIANTS, ExactQuadratic, glm_minimum, random_quadratic, random_target
+from reference import (
+    SPLIT_VARIANTS,
+    VARIANTS,
+    ExactQuadratic,
+    glm_minimum,
+    random_quadratic,
+    random_softmax,
+    random_target,
+)
 
 Gap = Callable[[Any, Any], float]
 
@@ -49,7 +54,7 @@ class Case(NamedTuple):
 
 def draw(seed: int) -> Case:
     rng = np.random.default_rng(seed)
-    kinds = draw_function, draw_sum, draw_composite, draw_glm, draw_quadratic
+    kinds = draw_function, draw_sum, draw_composite, draw_glm, draw_quadratic, draw_split, draw_blocks, draw_softmax
     return kinds[seed % len(kinds)](rng)
 
 
@@ -151,6 +156,67 @@ def draw_quadratic(rng: np.random.Generator) -> Case:
     return Case(Quadratic(H, b, q.d_x), start, exact.gap, f"quadratic in float32, start in {dtype.__name__}")
 
 
+def draw_split(rng: np.random.Generator) -> Case:
+    """The sum of two such functions of the same variables."""
+    first = random_quadratic(rng, 1e2)
+    other = Quadratic(first.H, rng.standard_normal(len(first.b)), first.d_x)
+    exact = ExactQuadratic(Quadratic(2.0 * np.asarray(first.H), first.b + other.b, first.d_x))
+    value, gradient = str(rng.choice(list(ROUND_VALUES))), str(rng.choice(GRADIENTS))
+    problem = Split(*(round_function(q, value, gradient) for q in (first, other)))
+    start = rng.standard_normal(first.d_x), rng.standard_normal(first.d_y)
+    return Case(problem, start, exact.gap, f"split, {value}, {gradient}")
+
+
+def draw_blocks(rng: np.random.Generator) -> Case:
+    """A quadratic of three blocks without interaction, by callables that round."""
+    sizes = rng.integers(1, 4, size=3)
+    L, ends = 10 ** rng.uniform(0, 3, size=3), np.cumsum(sizes)[:-1]
+    mu = L / 10 ** rng.uniform(0, 2, size=3)
+    diagonal = np.concatenate([rng.uniform(*pair, size=d) for *pair, d in zip(mu, L, sizes, strict=True)])
+    b = rng.standard_normal(len(diagonal))
+    value, gradient = str(rng.choice(list(ROUND_VALUES))), str(rng.choice(GRADIENTS))
+
+    def slope(number: int, blocks: Any) -> Any:
+        z = np.concatenate(blocks)
+        return ROUND[gradient](np.split(diagonal * z + b, ends)[number])
+
+    def f(*blocks: Any) -> Any:
+        z = np.concatenate(blocks)
+        return ROUND_VALUES[value](float(0.5 * z @ (diagonal * z) + b @ z))
+
+    def gap(x: Any, y: Any) -> float:
+        away = np.concatenate([x, *y]) + b / diagonal
+        return 0.5 * float(away @ (diagonal * away))
+
+    grads = [lambda *blocks, number=number: slope(number, blocks) for number in range(3)]
+    problem = Function(f, grads=grads, sizes=sizes.tolist(), L=L.tolist(), mu=mu.tolist())
+    return Case(problem, ([np.zeros(d) for d in sizes],), gap, f"three blocks, {value}, {gradient}")
+
+
+def draw_softmax(rng: np.random.Generator) -> Case:
+    """A softmax in single precision: its minimum is that of the rounded data."""
+    drawn = random_softmax(rng)
+    data = [np.asarray(a).astype(np.float32) for a in (drawn.X, drawn.Y, drawn.weights)]
+    alphas = [np.asarray(a).astype(np.float32) for a in (drawn.alpha_x, drawn.alpha_y)]
+
+    def make(dtype: str) -> Softmax:
+        X, Y, weights = (a.astype(dtype) for a in data)
+        in_x, in_y = (a.astype(dtype) for a in alphas)
+        return Softmax(X, Y, drawn.target, drawn.classes, alpha_x=in_x, alpha_y=in_y, sample_weight=weights)
+
+    exact = make("float64")
+    best = minmin.minimize(exact, tol=1e-15).fun
+
+    def gap(x: Any, y: Any) -> float:
+        value = exact.evaluate(x.astype(float), y.astype(float)).value
+        return value - best - 40.0 * VISIBLE * (1.0 + abs(value))
+
+    dtype = np.float32 if rng.uniform() < 0.5 else np.float64
+    return Case(
+        make("float32"), (np.zeros(exact.d_x, dtype), np.zeros(exact.d_y, dtype)), gap, f"softmax in {dtype.__name__}"
+    )
+
+
 def round_function(
     quadratic: Quadratic,
     value: str,
@@ -203,7 +269,8 @@ def find_fault(seed: int) -> str | None:
     """What is wrong with a run on this seed's problem: a claim below the truth, or an odd error; else None."""
     case = draw(seed)
     rng = np.random.default_rng(seed + 10**9)
-    name, options = VARIANTS[str(rng.choice(["cutting-plane", *VARIANTS]))]
+    variants = VARIANTS | SPLIT_VARIANTS if isinstance(case.problem, Split) else VARIANTS
+    name, options = variants[str(rng.choice(["cutting-plane", *variants]))]
     tol = float(10 ** rng.uniform(-13, -2))
     if name == "cutting-plane" and rng.uniform() < 0.3:
         options = {"radius": 100.0}
