@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.estimators import BlockLogisticRegression
+from minmin.estimators import BlockLogisticRegression, BlockRidge
 from minmin.problems import GLM, Composite, Function, Quadratic
 
 PAGE = (Path(__file__).parents[2] / "docs" / "faq.md").read_text(encoding="utf-8")
@@ -121,6 +121,7 @@ PROVOKED = {
     "r.plot() needs": without_matplotlib,
     # a run that stalls
     "rounding errors hide": lambda: minmin.minimize(Quadratic.random(), np.zeros(100, np.float32), tol=1e-12),
+    "rounding of the intercept": lambda: BlockRidge(alpha=1e-3).fit(ROWS, ROWS[:, 0] ** 2 + 1e14).result_,
     "f is not convex": lambda: run_function(
         lambda x, y: float(x @ y + 0.1 * (x @ x) ** 2 + 0.1 * (y @ y) ** 2),
         lambda x, y: y + 0.4 * (x @ x) * x,

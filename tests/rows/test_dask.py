@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
+from tests.estimators.exact import find_gap
 
 import minmin
 from minmin.estimators import (
@@ -90,6 +91,15 @@ def test_frames(kind, make_target):
     score = model.score(X_there, there["y"], there["w"])
     assert isinstance(score, da.Array)
     assert float(score) == pytest.approx(expected.score(X, frame["y"], frame["w"]), rel=1e-9)
+
+
+def test_the_bound_is_that_of_the_rounded_intercept():
+    frame, rng = make_table(20)
+    y = 1e12 + frame.a.to_numpy() + rng.standard_normal(20)
+    there = dd.from_pandas(frame.assign(y=y), npartitions=3)
+    model = BlockRidge(alpha=1e-2, tol=1e-9).fit(there.drop(columns="y"), there["y"])
+    gap = find_gap("squared", frame.to_numpy(), y, np.full(6, 1e-2), model.coef_, model.intercept_)
+    assert gap <= model.gap_bound_ <= 1e-12 + 2.0 * gap
 
 
 def test_probabilities_stay_lazy():

@@ -84,6 +84,13 @@ def inner(a: Array, b: Array) -> float:
     return float(a @ b)
 
 
+def total(array: Array) -> float:
+    """The sum of all entries."""
+    if isinstance(array, RowVector):
+        return float(reduce_rows(total, array))
+    return float(array.sum() if type(array) is np.ndarray else array_namespace(array).sum(array))
+
+
 def weighted_square(weights: Array, v: Array) -> float:
     """The sum over all entries of weights·v²."""
     if isinstance(v, RowVector):

@@ -80,7 +80,7 @@ cv_results_ : dict
 best_index_, best_score_ : int, float
     The index of the chosen penalties in ``cv_results_``, and their mean score.
 gap_bound_ : float
-    f at the coefficients is at most this above its minimum if ``result_.certified``; otherwise this is an estimate.
+    f at ``coef_`` and ``intercept_`` is at most this above its minimum if ``result_.certified``, else an estimate.
 calls_ : dict
     The number of gradients, Hessians and so on that the fit computed; "passes" are products with the columns that are
     not cheap.

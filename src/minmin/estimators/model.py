@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -24,6 +24,7 @@ from minmin.estimators.design import Design
 from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.partitions import multiply
 from minmin.estimators.penalties import Alphas, resolve_alphas
+from minmin.estimators.rounded_intercept import include_rounding
 from minmin.estimators.table import spread_blocks
 from minmin.estimators.table_split import split_data
 from minmin.estimators.targets import refuse_text
@@ -54,15 +55,23 @@ class Rows(NamedTuple):
     target : array
         In the form that the loss needs.
     weights, offset : arrays or None
+    shift : float, or array of shape (k,) for k targets
+        What was subtracted from the target. The intercept gets it back.
     """
 
     target: Vector
     weights: Vector | None
-    offset: Vector | None
+    offset: Vector | None = None
+    shift: Any = 0.0
 
     def select(self, chosen: Any) -> Rows:
-        weights, offset = (None if column is None else column[chosen] for column in self[1:])
-        return Rows(self.target[chosen], weights, offset)
+        weights, offset = (None if column is None else column[chosen] for column in self[1:3])
+        return Rows(self.target[chosen], weights, offset, self.shift)
+
+    def separate_targets(self) -> Iterator[Rows]:
+        """The rows for each of several targets: nothing but the features and penalties is common to their fits."""
+        for target, shift in zip(self.target.T, self.shift, strict=True):
+            yield self._replace(target=np.ascontiguousarray(target), shift=shift)
 
 
 class Sample(NamedTuple):
@@ -107,7 +116,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         return ()
 
     @abstractmethod
-    def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
+    def _check_target(self, y: Any, weights: Vector | None) -> Rows:
         """The target in the form that the loss needs, and the weights, multiplied by those of the classes."""
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
@@ -131,13 +140,13 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
-        target, weights = self._check_target(y, weights)
+        rows = self._check_target(y, weights)
         if offset is not None:
             offset = check_offset(offset, matrix.shape[0])
             self._refuse_offset()
         names = getattr(self, "feature_names_in_", None)
         blocks = resolve_blocks(self.blocks, X, self.n_features_in_, names)
-        return matrix, Rows(target, weights, offset), spread_blocks(blocks, matrix)
+        return matrix, rows._replace(offset=offset), spread_blocks(blocks, matrix)
 
     def _check_collections(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
         """The same for Dask collections, which stay where they are."""
@@ -145,12 +154,12 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         matrix, y, weights, offset = load_collections(self, X, y, sample_weight, offset)
         if self._numeric_target and y.dtype.kind == "U":
             refuse_text(y.example)
-        target, weights = self._check_target(y, weights)
+        rows = self._check_target(y, weights)
         if offset is not None:
             self._refuse_offset()
         names = getattr(self, "feature_names_in_", None)
         blocks = resolve_blocks(self.blocks, make_example(X), self.n_features_in_, names)
-        return matrix, Rows(target, weights, offset), spread_blocks(blocks, matrix)
+        return matrix, rows._replace(offset=offset), spread_blocks(blocks, matrix)
 
     def _refuse_offset(self) -> None:
         if self._outputs:
@@ -183,7 +192,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
 
         Returns the result and the problem that it solves. The problem in double precision is built from the sample,
         since single precision has rounded the target, the weights and the penalties. ``null`` is the null model of the
-        sample, if it is known.
+        sample, if it is known. The bound is that of the coefficients and the intercept which the user gets.
         """
         null = null or fit_null_model(problem, bool(self.fit_intercept))
         if start is None and self.fit_intercept:
@@ -193,7 +202,8 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
             left = None if self.max_seconds is None else max(self.max_seconds - result.seconds, 0.0)
             problem = self._problem(sample._replace(design=sample.design.in_double()), alphas)
             result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)), null, left)
-        return result, problem
+        tolerance = max(self.tol * (null.value - result.fun), _ROUNDING * _EPS * null.scale)
+        return include_rounding(result, sample.rows.shift, tolerance), problem
 
     def _run(self, problem: LinearModel, start: _Start, null: NullModel, max_seconds: float | None) -> Result:
         x0, y0 = start or (None, None)
@@ -221,34 +231,36 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
             return replace(result, status="converged", message=message)
         return result
 
-    def _start(self, design: Design) -> _Start:
+    def _start(self, sample: Sample) -> _Start:
         """The coefficients of the last fit, if there are any of the right shape."""
         if not hasattr(self, "coef_"):
             return None
         coef, intercept = self._unshape()
-        if coef.shape != (*self._outputs, design.n_features):
+        if coef.shape != (*self._outputs, sample.design.n_features):
             return None
-        return self._start_at(design, coef, intercept)
+        return self._start_at(sample.design, coef, intercept - sample.rows.shift)
 
     def _start_at(self, design: Design, coef: Vector, intercept: Any) -> tuple[Vector, Vector]:
         x, y = design.split(coef, intercept)
         return x.T.reshape(-1), y.T.reshape(-1)
 
-    def _solution(self, design: Design, result: Result | list[Result]) -> tuple[Vector, Any]:
+    def _solution(self, sample: Sample, result: Result | list[Result]) -> tuple[Vector, Any]:
         """The coefficients and the intercept in the shapes that users of this estimator expect."""
         if isinstance(result, list):
-            parts = zip(*(self._coefficients(design, one) for one in result), strict=True)
-            return self._shape(*(np.stack(part) for part in parts))
-        return self._shape(*self._coefficients(design, result))
+            parts = zip(*(self._coefficients(sample.design, one) for one in result), strict=True)
+            coef, intercept = (np.stack(part) for part in parts)
+        else:
+            coef, intercept = self._coefficients(sample.design, result)
+        return self._shape(coef, intercept + sample.rows.shift)
 
     def _coefficients(self, design: Design, result: Result) -> tuple[Vector, Any]:
         x, y = (v.reshape(-1, *self._outputs).T for v in (result.x, result.y))
         return design.coefficients(x, y)
 
-    def _set_attributes(self, result: Result | list[Result], design: Design, alphas: Alphas) -> None:
+    def _set_attributes(self, result: Result | list[Result], sample: Sample, alphas: Alphas) -> None:
         """Set the attributes of a fitted estimator, from one result per target; warn if a tolerance was not proved."""
-        self.coef_, self.intercept_ = self._solution(design, result)
-        self.blocks_ = design.blocks
+        self.coef_, self.intercept_ = self._solution(sample, result)
+        self.blocks_ = sample.design.blocks
         self.alpha_ = alphas
         self.result_ = result
         results = result if isinstance(result, list) else [result]
@@ -267,7 +279,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
 
     def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
         """Add the axes that users of this estimator expect."""
-        return coef, float(intercept)
+        return coef, float(intercept) if coef.ndim == 1 else intercept
 
     def _unshape(self) -> tuple[Vector, Any]:
         """Remove these axes from the coefficients and the intercept of the last fit."""
@@ -320,23 +332,17 @@ class SingleFit(BlockModel):
         alphas = resolve_alphas(self.alpha, list(blocks))
         design = self._design(matrix, blocks, [name for name, alpha in alphas.items() if alpha == 0.0])
         del matrix  # the design may be a copy
-        if rows.target.ndim > 1:
-            return self._fit_targets(design, rows, alphas)
         sample = Sample(design, rows)
-        start = self._start(design) if self.warm_start else None
-        result, _ = self._minimise(self._problem(sample, alphas), sample, alphas, start)
-        self._set_attributes(result, design, alphas)
+        result: Result | list[Result]
+        if rows.target.ndim > 1:
+            result = [self._fit_one(Sample(design, one), alphas, None) for one in rows.separate_targets()]
+        else:
+            result = self._fit_one(sample, alphas, self._start(sample) if self.warm_start else None)
+        self._set_attributes(result, sample, alphas)
         return self
 
-    def _fit_targets(self, design: Design, rows: Rows, alphas: Alphas) -> Self:
-        """Fit each of several targets by itself: nothing but the features and penalties is common to them."""
-        results = []
-        for target in rows.target.T:
-            sample = Sample(design, rows._replace(target=np.ascontiguousarray(target)))
-            result, _ = self._minimise(self._problem(sample, alphas), sample, alphas, None)
-            results.append(result)
-        self._set_attributes(results, design, alphas)
-        return self
+    def _fit_one(self, sample: Sample, alphas: Alphas, start: _Start) -> Result:
+        return self._minimise(self._problem(sample, alphas), sample, alphas, start)[0]
 
 
 def check_offset(offset: Any, rows: int) -> Vector:

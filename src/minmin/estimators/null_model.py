@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minmin.core.rounding import rounding_error
 from minmin.core.rows import reduce_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
@@ -84,8 +85,8 @@ def _find_intercept(sample: _Sample) -> float:
     low, high = sample.find_bracket()
     intercept = min(max(_guess(sample), low), high)
     for _ in range(_MOST_STEPS):
-        slope, curvature, size = sample.sum(_differentiate, intercept).tolist()
-        if abs(slope) <= _ENOUGH * size or high - low <= _ENOUGH * (abs(low) + abs(high)):
+        slope, curvature, enough = sample.sum(_differentiate, intercept).tolist()
+        if abs(slope) <= enough < math.inf or high - low <= _ENOUGH * (abs(low) + abs(high)):
             break
         if slope > 0.0 or math.isnan(slope):
             high = intercept
@@ -118,14 +119,19 @@ def _in_double(column: Any) -> Vector:
 
 
 def _differentiate(loss: Loss, target: Vector, weights: Vector, offset: Vector | None, intercept: float) -> Vector:
-    """Slope and curvature of the mean loss in the intercept, and the size of the slopes of all samples."""
+    """Slope and curvature of the mean loss in the intercept, and a slope that is small enough.
+
+    A slope may be the difference of large numbers, so its rounding errors may be larger than itself. They are those of
+    the margins, times the curvature.
+    """
     target, weights = _in_double(target), _in_double(weights)
     margins = np.zeros_like(weights) + intercept if offset is None else _in_double(offset) + intercept
     with np.errstate(over="ignore", invalid="ignore"):
         shared = loss.prepare(margins, target)
         slopes = weights * loss.slope(margins, target, shared)
-        curvature = weights @ loss.curvature(margins, target, shared)
-    return np.array([slopes.sum(), curvature, np.abs(slopes).sum()])
+        curvatures = weights * loss.curvature(margins, target, shared)
+        rounding = rounding_error(float(np.finfo(np.float64).eps), curvatures @ (1.0 + np.abs(margins)))
+    return np.array([slopes.sum(), curvatures.sum(), _ENOUGH * np.abs(slopes).sum() + rounding])
 
 
 def _average(loss: Loss, target: Vector, weights: Vector, offset: Vector | None) -> Vector:

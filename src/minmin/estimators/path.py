@@ -20,7 +20,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from minmin.errors import InputError
 from minmin.estimators.cluster import refuse_collections
-from minmin.estimators.design import Design
 from minmin.estimators.grid import path_order, resolve_grid
 from minmin.estimators.model import BlockModel, Sample
 from minmin.estimators.null_model import fit_null_model
@@ -91,7 +90,7 @@ class PathFit(BlockModel):
         self._set_results(alphas, runs)
         best = alphas[self.best_index_]
         result, _ = self._minimise(self._problem(sample, best), sample, best, None)
-        self._set_attributes(result, sample.design, best)
+        self._set_attributes(result, sample, best)
         return self
 
     def _fit_fold(
@@ -110,7 +109,7 @@ class PathFit(BlockModel):
         if self.scoring is None:
             score = self._score_by_loss(sample.select_rows(test))
         else:
-            score = self._score_by_user(sample.design, test, *data)
+            score = self._score_by_user(sample, test, *data)
         return self._fit_path(part, alphas, order, score)
 
     def _fit_path(self, sample: Sample, alphas: list[Alphas], order: list[int], score: _Score) -> list[_Run]:
@@ -132,7 +131,7 @@ class PathFit(BlockModel):
         problem = self._problem(held_out, dict.fromkeys(held_out.design.blocks, 0.0))
         return lambda result: -problem.fix(result.x).at(result.y).value
 
-    def _score_by_user(self, design: Design, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:
+    def _score_by_user(self, sample: Sample, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:
         """A score: the user's scoring of the held-out samples."""
         scorer = check_scoring(self, self.scoring)
         X = X.tocsr() if scipy.sparse.issparse(X) else X  # other sparse formats have no row indexing
@@ -141,7 +140,7 @@ class PathFit(BlockModel):
         model = copy(self)
 
         def score(result: Result) -> float:
-            model.coef_, model.intercept_ = self._solution(design, result)
+            model.coef_, model.intercept_ = self._solution(sample, result)
             return float(scorer(model, X, y, **weights))
 
         return score

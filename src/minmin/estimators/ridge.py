@@ -13,7 +13,7 @@ from minmin.core.rows import map_rows, reduce_rows
 from minmin.estimators.cluster import lazy, score_lazily
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
-from minmin.estimators.model import SingleFit, Vector
+from minmin.estimators.model import Rows, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Huber, Loss
 from minmin.problems.linear.rows.dask_data import is_dask
@@ -28,23 +28,16 @@ _document = document(
 class RealTarget(RegressorMixin, Inference):
     """Predicts real numbers by the margin itself."""
 
-    def _check_target(self, y: Any, weights: Vector | None) -> tuple[Vector, Vector | None]:
+    def _check_target(self, y: Any, weights: Vector | None) -> Rows:
         """Subtract the mean from the target if there is an intercept, which absorbs it; f stays the same.
 
-        Rounding errors then scale with the spread of y, not with its size.
+        Rounding errors of a run then scale with the spread of y, not with its size.
         """
         y = map_rows(_in_double, y)
         with np.errstate(over="ignore", invalid="ignore"):
             mean = reduce_rows(_sum, y) / y.shape[0] if self.fit_intercept else np.zeros(y.shape[1:])
-        self._target_shift = np.where(np.isfinite(mean), mean, 0.0)[()]
-        return y - self._target_shift, weights
-
-    def _shape(self, coef: Vector, intercept: Any) -> tuple[Vector, Any]:
-        shifted = intercept + self._target_shift
-        return coef, float(shifted) if coef.ndim == 1 else shifted
-
-    def _unshape(self) -> tuple[Vector, Any]:
-        return self.coef_, self.intercept_ - self._target_shift
+        shift = np.where(np.isfinite(mean), mean, 0.0)[()]
+        return Rows(y - shift, weights, shift=shift)
 
     @lazy
     def predict(self, X: Any, offset: Any = None) -> Vector:

@@ -110,10 +110,10 @@ def _separate_targets(model: BlockModel, twin: BlockModel, rows: Rows) -> Iterat
     """The rows of every target, its coefficients and intercept in the form of the problem, and the bound of its fit."""
     coef, intercept = twin._unshape()
     if not isinstance(model.result_, list):
-        yield rows, coef, intercept, model.result_.gap_bound
+        yield rows, coef, intercept - rows.shift, model.result_.gap_bound
         return
-    for target, w, c, result in zip(rows.target.T, coef, intercept, model.result_, strict=True):
-        yield rows._replace(target=np.ascontiguousarray(target)), w, c, result.gap_bound
+    for of_target, w, c, result in zip(rows.separate_targets(), coef, intercept, model.result_, strict=True):
+        yield of_target, w, c - of_target.shift, result.gap_bound
 
 
 def _estimate_at(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from minmin.core.arrays import Array, array_eps, largest, weighted_square
+from minmin.core.arrays import Array, array_eps, largest, total, weighted_square
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.penalized_design import inner_of_rows, inner_of_squares
@@ -55,9 +55,12 @@ class Rounding:
             in_x = min(in_x, self._size_over_penalty * math.sqrt(x_block.penalty.product(self._x, self._x)))
         if self.y_sizes is not None:
             in_y = dot(self.y_sizes, self.y_terms)
-        offset = evaluation.model.offset
+        offset, concordance = evaluation.model.offset, evaluation.model.loss.self_concordance
         in_offset = 0.0 if offset is None else math.sqrt(weighted_square(h, offset))
-        self._margin_error = in_x + in_y + in_offset
+        # Slopes may be differences of exponentials, such as exp(m) - t, and their curvature changes over 1/M. Then they
+        # have errors of eps times the curvature over M, however small they and the margins are.
+        in_slopes = math.sqrt(total(h)) / concordance if 0.0 < concordance < math.inf else 0.0
+        self._margin_error = in_x + in_y + in_offset + in_slopes
         penalties = norm(x_block.penalty.alpha * self._x), norm(y_block.penalty.alpha * self.y_terms)
         noise_x, noise_y = (
             rounding_error(self._eps, self._residual_size(squares) + penalty + size * self._margin_error)

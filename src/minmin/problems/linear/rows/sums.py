@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minmin.core.arrays import Array, inner, largest, weighted_square
+from minmin.core.arrays import Array, inner, largest, total, weighted_square
 from minmin.core.rows import Reduction, prefetch
 from minmin.problems.linear.penalized_design import PenalizedDesign, inner_of_rows, inner_of_squares
 from minmin.problems.linear.rows.design import RowDesign
@@ -46,6 +46,7 @@ def prepare_bound(evaluation: LinearEvaluation, image: Array, residual: Array) -
         *(Reduction(inner_of_squares, (residual, rows)) for rows in row_norms),
         Reduction(inner, (evaluation.residual, evaluation.loss_slope)),
         Reduction(largest, (h.diagonal,), "max"),
+        Reduction(total, (h.diagonal,)),
         Reduction(largest, (residual,), "max"),
         loss.request_mean(evaluation.margins, m.target, evaluation.shared, m.weights),
     ]
