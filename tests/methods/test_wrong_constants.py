@@ -98,7 +98,13 @@ def test_a_value_at_the_start_refutes_a_certificate(variant, lie):
     try:
         r = minmin.minimize(problem, *start, method=method, tol=1e-6, **options)
     except minmin.ConstantsError as error:
-        assert not error.result.certified
-        assert np.isinf(error.result.gap_bound)
-    else:
-        assert not r.success or not r.certified
+        r = error.result
+    assert not (r.success and r.certified)
+    assert r.certified or r.bound.basis == "estimate"
+
+
+def test_the_result_in_an_error_about_constants_has_no_bound():
+    with pytest.raises(minmin.ConstantsError) as caught:
+        minmin.minimize(with_constants(mu_x=3.0), method="nag", tol=1e-6)
+    assert np.isinf(caught.value.result.gap_bound)
+    assert not caught.value.result.certified
