@@ -180,11 +180,11 @@ def test_a_radius_that_looks_too_small_is_named():
 
 
 def test_a_function_with_kinks_in_x_is_minimised():
-    """Σ|x_i - i| + ½|y - x|²: no gradient is continuous in x."""
+    """Σ|x_i - i| + ½|x - i|² + ½|y - x|²: no gradient is continuous in x."""
     target = np.arange(4.0)
     kinked = Function(
-        lambda x, y: float(np.abs(x - target).sum() + 0.5 * (y - x) @ (y - x)),
-        lambda x, y: np.sign(x - target) + x - y,
+        lambda x, y: float(np.abs(x - target).sum() + 0.5 * (x - target) @ (x - target) + 0.5 * (y - x) @ (y - x)),
+        lambda x, y: np.sign(x - target) + 2.0 * x - target - y,
         lambda x, y: y - x,
         d_x=4,
         d_y=4,

@@ -10,7 +10,7 @@ import numpy as np
 
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
-from minmin.core.rounding import VALUE_PRECISION, Grid, is_same_point, rounding_error
+from minmin.core.rounding import SINGLE_EPS, VALUE_PRECISION, Grid, is_same_point, rounding_error
 from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, to_flat
 from minmin.errors import (
     GRADIENT_MAY_BE_WRONG,
@@ -230,7 +230,8 @@ class CuttingPlane(Method):
         """
         best, constants = state.best, problem.constants
         if constants is not None and constants.mu_y > 0.0:
-            if excess > VALUE_PRECISION * noise / rounding_error(machine_eps(state.x), 1.0):
+            eps = SINGLE_EPS if state.grid.single else machine_eps(state.x)
+            if excess > VALUE_PRECISION * noise / rounding_error(eps, 1.0):
                 raise ConstantsError(
                     f"this run saw f = {best.value:.10g}, {excess:.3g} below what mu_x = {constants.mu_x:g} and mu_y = "
                     f"{constants.mu_y:g} prove of the minimum; a constant or {GRADIENT_MAY_BE_WRONG}"
