@@ -8,7 +8,6 @@ from typing import NamedTuple
 from minmin.core.bound import half_square_over
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
-from minmin.core.rounding import Grid
 from minmin.core.vectors import Vector, norm, square
 from minmin.methods.inner.partial_minimum import YMemory
 
@@ -38,12 +37,10 @@ def find_y_error(problem: Problem, evaluation: Evaluation, memories: tuple[YMemo
     return _SAFETY_FACTOR * max(known, default=0.0)
 
 
-def find_value_noise(problem: Problem, evaluation: Evaluation, grid: Grid) -> float:
-    """The expected size of the rounding error in f, whose values are on this grid."""
+def find_value_size(problem: Problem, evaluation: Evaluation) -> float:
+    """The size of the terms that are summed in f."""
     constants, e = problem.constants, evaluation
     if constants is None or math.isinf(constants.L_x + constants.L_y):
-        terms = e.grad_x_norm * norm(e.x) + e.grad_y_norm * norm(e.y)
-    else:
-        in_x, in_y = math.sqrt(constants.L_x) * norm(e.x), math.sqrt(constants.L_y) * norm(e.y)
-        terms = square(in_x + in_y + e.rounding.fixed_terms)
-    return grid.error(e.value, abs(e.value) + terms, max(e.rounding.eps, e.rounding.value_eps))
+        return abs(e.value) + e.grad_x_norm * norm(e.x) + e.grad_y_norm * norm(e.y)
+    in_x, in_y = math.sqrt(constants.L_x) * norm(e.x), math.sqrt(constants.L_y) * norm(e.y)
+    return abs(e.value) + square(in_x + in_y + e.rounding.fixed_terms)

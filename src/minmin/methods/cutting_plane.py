@@ -10,7 +10,7 @@ import numpy as np
 
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
-from minmin.core.rounding import SINGLE_EPS, VALUE_PRECISION, Grid, is_same_point, rounding_error
+from minmin.core.rounding import VALUE_PRECISION, Grid, is_same_point, rounding_error
 from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, to_flat
 from minmin.errors import (
     GRADIENT_MAY_BE_WRONG,
@@ -21,7 +21,7 @@ from minmin.errors import (
     as_number,
 )
 from minmin.methods.base import Candidate, Method, require_constants, require_y_hessian
-from minmin.methods.cut import Cut, find_value_noise, find_y_error
+from minmin.methods.cut import Cut, find_value_size, find_y_error
 from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, CuttingState
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
@@ -129,6 +129,7 @@ class CuttingPlane(Method):
             best=Candidate(x, y),
             best_gradients=None,
             noise=0.0,
+            size=0.0,
             stuck=0,
             candidate=Candidate(x, y),
             secant_point=None,
@@ -143,7 +144,9 @@ class CuttingPlane(Method):
                 raise NonFiniteError(explain_nonfinite(evaluation))
             return state._replace(x=0.5 * (state.x + state.best.x))
         state = state._replace(grid=state.grid.add(evaluation.value))
-        noise = find_value_noise(problem, evaluation, state.grid)
+        size = find_value_size(problem, evaluation)
+        rounding = evaluation.rounding
+        noise = state.grid.error(evaluation.value, size, max(rounding.eps, rounding.value_eps))
         slope_noise, _ = problem.gradient_noise(evaluation)
         not_convex = state.best.not_convex
         if problem.constants is None and state.best_gradients is not None:
@@ -159,7 +162,7 @@ class CuttingPlane(Method):
                 value=evaluation.value,
             )
             gradients = evaluation.grad_x, evaluation.grad_y
-            state = state._replace(best=best, best_gradients=gradients, noise=noise, stuck=0)
+            state = state._replace(best=best, best_gradients=gradients, noise=noise, size=size, stuck=0)
         revokes = state.value_error > 0.0
         state = state._replace(best=state.best._replace(not_convex=not_convex, revokes=revokes))
         return self._move(problem, state.choose_ball(problem, evaluation))
@@ -230,8 +233,7 @@ class CuttingPlane(Method):
         """
         best, constants = state.best, problem.constants
         if constants is not None and constants.mu_y > 0.0:
-            eps = SINGLE_EPS if state.grid.single else machine_eps(state.x)
-            if excess > VALUE_PRECISION * noise / rounding_error(eps, 1.0):
+            if excess > max(noise, VALUE_PRECISION * state.size):
                 raise ConstantsError(
                     f"this run saw f = {best.value:.10g}, {excess:.3g} below what mu_x = {constants.mu_x:g} and mu_y = "
                     f"{constants.mu_y:g} prove of the minimum; a constant or {GRADIENT_MAY_BE_WRONG}"

@@ -60,6 +60,8 @@ class CuttingState(NamedTuple):
         ∇ₓf and ∇ᵧf there; None before the first step.
     noise : float
         The rounding error of that f.
+    size : float
+        The size of the terms that are summed in it.
     stuck : int
         Iterations in a row without progress, as far as rounding errors let it be seen.
     candidate : Candidate
@@ -79,6 +81,7 @@ class CuttingState(NamedTuple):
     best: Candidate
     best_gradients: tuple[Vector, Vector] | None
     noise: float
+    size: float
     stuck: int
     candidate: Candidate
     secant_point: SecantPoint | None
