@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from minmin.datasets.plain_numbers import parse_number
 from minmin.errors import InputError
 
 DELIMITERS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
@@ -23,6 +24,7 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _WHOLE = re.compile(r"[-+]?\d+")
 _DECLARED = re.compile(r"sep=(.)\r?\n")
 """A first line that says what separates the columns, as spreadsheet programs write it."""
+_WRONG_VALUE = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to .*: invalid value '(.*)'")
 _WRONG_WIDTH = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 delimiter_option = click.option(
@@ -63,6 +65,11 @@ class CsvFile:
         self._skipped_lines = int(declared is not None)
         self.format = CsvFormat(delimiter or (declared[1] if declared else _find_delimiter(sample, file)))
 
+    @property
+    def decimal(self) -> str:
+        """What is before the decimals of numbers."""
+        return self.format.decimal
+
     def read(self) -> Any:
         """The whole table."""
         table = self._read()
@@ -77,6 +84,7 @@ class CsvFile:
         """Some rows at a time, ``size`` bytes of them; types are those of the first, but all numbers are float64."""
         import pyarrow as pa
 
+        names: list[str] = []
         try:
             first = self._read_first(size)
             if self.format.delimiter != "," and any(_has_decimal_commas(column) for column in first.columns):
@@ -84,12 +92,14 @@ class CsvFile:
                 first = self._read_first(size)
             self._check_header(first.column_names)
             self._check_encoding(first)
+            names = first.column_names
             with self._open(size, {f.name: pa.float64() for f in first.schema if _may_be_numbers(f.type)}) as reader:
                 yield from reader
         except UnicodeDecodeError as error:
             raise InputError(self._not_utf8()) from error
         except pa.ArrowInvalid as error:
-            raise InputError(f"cannot read {self.file}: {self._explain(str(error).splitlines()[0])}") from error
+            reason = self._explain(str(error).splitlines()[0], names)
+            raise InputError(f"cannot read {self.file}: {reason}") from error
         except OSError as error:
             raise InputError(f"cannot read {self.file}: {error.strerror or error}") from error
 
@@ -108,7 +118,7 @@ class CsvFile:
             pa.input_stream(str(self.file), compression="detect") as stream,
             pyarrow.csv.open_csv(
                 stream,
-                pyarrow.csv.ReadOptions(skip_rows=self._skipped_lines, block_size=size),
+                pyarrow.csv.ReadOptions(use_threads=False, skip_rows=self._skipped_lines, block_size=size),
                 pyarrow.csv.ParseOptions(delimiter=self.format.delimiter, newlines_in_values=True),
                 pyarrow.csv.ConvertOptions(
                     decimal_point=self.format.decimal, strings_can_be_null=True, column_types=types
@@ -149,7 +159,13 @@ class CsvFile:
         except OSError as error:
             raise InputError(f"cannot read {self.file}: {error.strerror or error}") from error
 
-    def _explain(self, message: str) -> str:
+    def _explain(self, message: str, names: Sequence[str] = ()) -> str:
+        match = _WRONG_VALUE.search(message)
+        if match and names:
+            column, line, value = match.groups()
+            row = int(line) - self._skipped_lines - 1  # the header is the first line
+            where = f"column {names[int(column)]!r} has {value!r} in row {row} below the header"
+            return f"{where}, unlike those above; correct it"
         match = _WRONG_WIDTH.search(message)
         if match is None:
             return "it is empty" if message == "Empty CSV file" else message
@@ -166,7 +182,7 @@ class CsvFile:
                 f"{self.file} has one column, called {names[0]!r}; if {mark!r} separates its columns, "
                 f"give --delimiter {'tab' if mark == chr(9) else repr(mark)}"
             )
-        if all(map(_is_number, names)) and not all(map(str.isdigit, names)):
+        if all(parse_number(name) is not None for name in names) and not all(map(str.isdigit, names)):
             raise InputError(
                 f"{self.file} has numbers in its first line ({', '.join(names[:3])}, …); it must have the names of the "
                 "columns: add a first line with names"
@@ -217,27 +233,18 @@ def _find_delimiter(sample: str, file: Path) -> str:
 
 
 def _has_decimal_commas(column: Any) -> bool:
-    """Whether the first values of a column are numbers with a comma before the decimals."""
+    """Whether the first values of a column are numbers, with a comma before the decimals of some, or of most."""
     import pyarrow as pa
 
     if not pa.types.is_string(column.type):
         return False
     values = [value for value in column.slice(0, 1000).unique().to_pylist() if value is not None]
     with_comma = [bool(_DECIMAL_COMMA.fullmatch(value)) for value in values]
-    return any(with_comma) and all(
-        found or _WHOLE.fullmatch(value) for found, value in zip(with_comma, values, strict=True)
-    )
+    others = [value for found, value in zip(with_comma, values, strict=True) if not found]
+    return any(with_comma) and (all(map(_WHOLE.fullmatch, others)) or sum(with_comma) > len(others))
 
 
 def _may_be_numbers(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

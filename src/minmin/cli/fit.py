@@ -51,6 +51,7 @@ _POSITIVE = click.FloatRange(0.0, min_open=True)
 )
 @click.option("--ignore", metavar="COLUMNS", help="Columns of a CSV or Parquet file to leave out.")
 @click.option("--text", metavar="COLUMNS", help="Columns of numbers or dates to take as text, such as postcodes.")
+@click.option("--numbers", metavar="COLUMNS", help="Columns of text to take as numbers; every cell must be one.")
 @role_options
 @loss_option(
     ESTIMATORS,
@@ -93,6 +94,7 @@ def fit(
     alpha: tuple[float, ...] | None,
     ignore: str | None,
     text: str | None,
+    numbers: str | None,
     roles: dict[str, str],
     loss: str,
     power: float | None,
@@ -134,7 +136,9 @@ def fit(
     table = read_table(file, delimiter=delimiter)
     if isinstance(table, OnDisk) and (cv is not None or held_out is not None):
         raise InputError(f"--cv and --held-out need all rows in memory, and {file} is {table.kind}; leave them out")
-    data = read_data(table, target=target, loss=loss, roles=roles, text=text, specs=specs, ignore=ignore)
+    data = read_data(
+        table, target=target, loss=loss, roles=roles, text=text, numbers=numbers, specs=specs, ignore=ignore
+    )
     for note in [*table.notes, *describe_classes(data.target, loss), *find_row_names(data)]:
         output.print_note(note)
     default = (1.0 / table.rows,) if alpha is None else alpha
