@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from minmin.datasets.plain_numbers import parse_number
+from minmin.datasets.plain_numbers import looks_like_number, parse_number
 from minmin.errors import InputError
 
 Vector = np.ndarray[Any, Any]
@@ -18,8 +19,6 @@ NUMBERS, TEXT, DATES, NOTHING, OTHER = "numbers", "text", "dates", "nothing", "o
 _LARGEST = 1e150
 """The square of a number far above this overflows."""
 
-_LIKE_NUMBER = re.compile(r"\s*[-−+$€£]?\s?[.,]?\d[\d.,'’_\s]*([eE][-+]?\d+)?\s*[%$€£]?\s*")
-"""Also what is not read as a number: with marks of thousands or units, or in digits of another script."""
 _LIKE_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 _MOSTLY = 0.5
 """A text column is taken for a mistake if more than this share of its texts looks like numbers, or like dates."""
@@ -115,7 +114,7 @@ class Cells:
 
         if pa.types.is_dictionary(self.column.type):
             return  # whoever wrote the file said that these are categories
-        if self._looks_like(_LIKE_DATE):
+        if self._look_like(lambda text: _LIKE_DATE.fullmatch(text) is not None):
             raise InputError(self.describe_dates())
         if not self.looks_like_numbers:
             return
@@ -134,12 +133,12 @@ class Cells:
     @property
     def looks_like_numbers(self) -> bool:
         """Whether more than half of the texts look like numbers."""
-        return self._looks_like(_LIKE_NUMBER)
+        return self._look_like(looks_like_number)
 
-    def _looks_like(self, pattern: re.Pattern[str]) -> bool:
+    def _look_like(self, test: Callable[[str], bool]) -> bool:
         counts = self.column.drop_null().value_counts()
         texts, rows = counts.field("values").to_pylist(), counts.field("counts").to_numpy()
-        like = np.array([pattern.fullmatch(str(text)) is not None for text in texts], dtype=bool)
+        like = np.array([test(str(text)) for text in texts], dtype=bool)
         return bool(rows[like].sum() > _MOSTLY * rows.sum())
 
     def describe_dates(self) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,36 +72,28 @@ class CsvFile:
 
     def read(self) -> Any:
         """The whole table."""
-        table = self._read()
-        if self.format.delimiter != "," and any(_has_decimal_commas(column) for column in table.columns):
-            self.format = self.format._replace(decimal=",")
-            table = self._read()
-        self._check_header(table.column_names)
-        self._check_encoding(table)
-        return table
+        return self._find_decimal(self._read)
 
     def read_batches(self, size: int) -> Iterator[Any]:
         """Some rows at a time, ``size`` bytes of them; types are those of the first, but all numbers are float64."""
         import pyarrow as pa
 
         names: list[str] = []
-        try:
-            first = self._read_first(size)
-            if self.format.delimiter != "," and any(_has_decimal_commas(column) for column in first.columns):
-                self.format = self.format._replace(decimal=",")
-                first = self._read_first(size)
-            self._check_header(first.column_names)
-            self._check_encoding(first)
-            names = first.column_names
+        with self._explain_errors(names):
+            first = self._find_decimal(lambda: self._read_first(size))
+            names += first.column_names
             with self._open(size, {f.name: pa.float64() for f in first.schema if _may_be_numbers(f.type)}) as reader:
                 yield from reader
-        except UnicodeDecodeError as error:
-            raise InputError(self._not_utf8()) from error
-        except pa.ArrowInvalid as error:
-            reason = self._explain(str(error).splitlines()[0], names)
-            raise InputError(f"cannot read {self.file}: {reason}") from error
-        except OSError as error:
-            raise InputError(f"cannot read {self.file}: {error.strerror or error}") from error
+
+    def _find_decimal(self, read: Callable[[], Any]) -> Any:
+        """The checked table, which is read again if its decimals have commas."""
+        table = read()
+        if self.format.delimiter != "," and any(_has_decimal_commas(column) for column in table.columns):
+            self.format = self.format._replace(decimal=",")
+            table = read()
+        self._check_header(table.column_names)
+        self._check_encoding(table)
+        return table
 
     def _read_first(self, size: int) -> Any:
         import pyarrow as pa
@@ -114,52 +106,63 @@ class CsvFile:
         import pyarrow as pa
         import pyarrow.csv
 
+        # with threads, errors do not say in which row a value is wrong
+        options = self._options({"use_threads": False, "block_size": size}, column_types=types)
         with (
             pa.input_stream(str(self.file), compression="detect") as stream,
-            pyarrow.csv.open_csv(
-                stream,
-                pyarrow.csv.ReadOptions(use_threads=False, skip_rows=self._skipped_lines, block_size=size),
-                pyarrow.csv.ParseOptions(delimiter=self.format.delimiter, newlines_in_values=True),
-                pyarrow.csv.ConvertOptions(
-                    decimal_point=self.format.decimal, strings_can_be_null=True, column_types=types
-                ),
-            ) as reader,
+            pyarrow.csv.open_csv(stream, *options) as reader,
         ):
             yield reader
+
+    def _options(self, reading: Mapping[str, Any], **converting: Any) -> tuple[Any, Any, Any]:
+        import pyarrow.csv
+
+        return (
+            pyarrow.csv.ReadOptions(skip_rows=self._skipped_lines, **reading),
+            pyarrow.csv.ParseOptions(delimiter=self.format.delimiter, newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(decimal_point=self.format.decimal, strings_can_be_null=True, **converting),
+        )
 
     def read_text(self, names: Sequence[str]) -> Any:
         """Some columns as text, as it is written in the file."""
         return self._read(names)
 
-    def _read(self, as_text: Sequence[str] = (), use_threads: bool = True) -> Any:
+    def _read(self, as_text: Sequence[str] = ()) -> Any:
+        import pyarrow as pa
+
+        with self._explain_errors():
+            try:
+                return self._parse(as_text, use_threads=True)
+            except pa.ArrowInvalid:
+                return self._parse(as_text, use_threads=False)  # only then does the error say which line is wrong
+
+    def _parse(self, as_text: Sequence[str], use_threads: bool) -> Any:
         import pyarrow as pa
         import pyarrow.csv
 
+        as_written = {"include_columns": list(as_text), "column_types": dict.fromkeys(as_text, pa.string())}
+        options = self._options({"use_threads": use_threads}, **as_written)
+        with pa.input_stream(str(self.file), compression="detect") as stream:
+            table = pyarrow.csv.read_csv(stream, *options)
+        table.column_names  # noqa: B018 - raises here, not later, if the header is not UTF-8
+        return table
+
+    @contextlib.contextmanager
+    def _explain_errors(self, names: Sequence[str] = ()) -> Iterator[None]:
+        """Errors in words of the file; ``names`` are those of its columns, once they are known."""
+        import pyarrow as pa
+
         try:
-            with pa.input_stream(str(self.file), compression="detect") as stream:
-                table = pyarrow.csv.read_csv(
-                    stream,
-                    pyarrow.csv.ReadOptions(use_threads=use_threads, skip_rows=self._skipped_lines),
-                    pyarrow.csv.ParseOptions(delimiter=self.format.delimiter, newlines_in_values=True),
-                    pyarrow.csv.ConvertOptions(
-                        decimal_point=self.format.decimal,
-                        strings_can_be_null=True,
-                        include_columns=list(as_text),
-                        column_types=dict.fromkeys(as_text, pa.string()),
-                    ),
-                )
-            table.column_names  # noqa: B018 - raises here, not later, if the header is not UTF-8
-            return table
+            yield
         except UnicodeDecodeError as error:
             raise InputError(self._not_utf8()) from error
         except pa.ArrowInvalid as error:
-            if use_threads:
-                return self._read(as_text, use_threads=False)  # only then does the error say which line is wrong
-            raise InputError(f"cannot read {self.file}: {self._explain(str(error).splitlines()[0])}") from error
+            reason = self._explain(str(error).splitlines()[0], names)
+            raise InputError(f"cannot read {self.file}: {reason}") from error
         except OSError as error:
             raise InputError(f"cannot read {self.file}: {error.strerror or error}") from error
 
-    def _explain(self, message: str, names: Sequence[str] = ()) -> str:
+    def _explain(self, message: str, names: Sequence[str]) -> str:
         match = _WRONG_VALUE.search(message)
         if match and names:
             column, line, value = match.groups()

@@ -6,6 +6,7 @@ import math
 import re
 
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+_LIKE = re.compile(r"\s*[-−+$€£]?\s?[.,]?\d[\d.,'’_\s]*(e[-+]?\d+)?\s*[%$€£]?\s*", re.IGNORECASE)
 
 
 def parse_number(text: str, decimal: str = ".") -> float | None:
@@ -16,3 +17,8 @@ def parse_number(text: str, decimal: str = ".") -> float | None:
     text = text.strip(" \t").translate({ord(decimal): ".", ord("."): decimal})
     number = float(text) if _PLAIN.fullmatch(text) else math.inf
     return number if math.isfinite(number) else None
+
+
+def looks_like_number(text: str) -> bool:
+    """Whether a text is a number or seems meant as one: with marks of thousands, a unit, or unusual digits."""
+    return _LIKE.fullmatch(text) is not None
