@@ -82,11 +82,14 @@ class Cells:
         return self._require_moderate(np.array(numbers))
 
     def _require_moderate(self, numbers: Vector) -> Vector:
-        wrong = np.flatnonzero(~(np.abs(numbers) <= _LARGEST))
-        if wrong.size:
-            value, row = numbers[wrong[0]], self.row(int(wrong[0]))
-            raise InputError(f"{self.where} is {value:.15g} in {row}; give finite numbers up to {_LARGEST:g}")
+        self.refuse(numbers, ~(np.abs(numbers) <= _LARGEST), f"give finite numbers up to {_LARGEST:g}")
         return numbers
+
+    def refuse(self, numbers: Vector, wrong: Vector, remedy: str) -> None:
+        """Raise if one of the numbers of this column is wrong."""
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InputError(f"{self.where} is {numbers[row]:.15g} in {self.row(row)}; {remedy}")
 
     def labels(self) -> Vector:
         """The column as classes: numbers, true and false, or text."""

@@ -21,7 +21,6 @@ DELIMITERS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
 """How much of a file is read to find the delimiter."""
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
-_WHOLE = re.compile(r"[-+]?\d+")
 _DECLARED = re.compile(r"sep=(.)\r?\n")
 """A first line that says what separates the columns, as spreadsheet programs write it."""
 _WRONG_VALUE = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to .*: invalid value '(.*)'")
@@ -242,9 +241,10 @@ def _has_decimal_commas(column: Any) -> bool:
     if not pa.types.is_string(column.type):
         return False
     values = [value for value in column.slice(0, 1000).unique().to_pylist() if value is not None]
-    with_comma = [bool(_DECIMAL_COMMA.fullmatch(value)) for value in values]
-    others = [value for found, value in zip(with_comma, values, strict=True) if not found]
-    return any(with_comma) and (all(map(_WHOLE.fullmatch, others)) or sum(with_comma) > len(others))
+    with_comma = sum(_DECIMAL_COMMA.fullmatch(value) is not None for value in values)
+    return with_comma > 0 and (
+        2 * with_comma > len(values) or all(parse_number(value, ",") is not None for value in values)
+    )
 
 
 def _may_be_numbers(kind: Any) -> bool:
