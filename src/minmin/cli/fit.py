@@ -117,7 +117,8 @@ def fit(
     in '1-100,120-'. Columns in no block form a last block, 'rest'.
 
     A text column has a coefficient per category; an empty cell is a category of its own. Columns of numbers must have
-    no empty cells. With --loss logistic the target may be text or numbers, of two classes or more.
+    no empty cells. Text that looks like numbers or dates is an error, unless --text or --numbers says what it is. With
+    --loss logistic the target may be text or numbers, of two classes or more.
 
     \b
     A strong penalty for categories, a weak one for numbers; the target is yes or no:
