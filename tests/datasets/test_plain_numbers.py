@@ -2,7 +2,7 @@
 
 import pytest
 
-from minmin.datasets.plain_numbers import parse_number
+from minmin.datasets.plain_numbers import looks_like_number, parse_number
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,15 @@ def test_decimals_after_a_comma():
     assert parse_number("-1,5e3", ",") == -1500.0
     assert parse_number("1.5", ",") is None
     assert parse_number("1.000,5", ",") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["12", " -.5 ", "1e-3", "1_000", "1 000", "1'000,5", "１２", "−5", "12 €", "$5", "7%", "1,", "1.000.000"]
+)
+def test_texts_that_seem_meant_as_numbers(text):
+    assert looks_like_number(text)
+
+
+@pytest.mark.parametrize("text", ["", "nan", "unknown", "k01", "12 kg", "2024-01-31", "10-20", "1" + 5000 * " " + "x"])
+def test_other_texts_do_not_look_like_numbers(text):
+    assert not looks_like_number(text)

@@ -6,7 +6,7 @@ import math
 import re
 
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
-_LIKE = re.compile(r"\s*[-−+$€£]?\s?[.,]?\d[\d.,'’_\s]*(e[-+]?\d+)?\s*[%$€£]?\s*", re.IGNORECASE)
+_LIKE = re.compile(r"[-−+$€£]?\s?[.,]?\d[\d.,'’_\s]*(e[-+]?\d+)?\s?[%$€£]?", re.IGNORECASE)
 
 
 def parse_number(text: str, decimal: str = ".") -> float | None:
@@ -21,4 +21,4 @@ def parse_number(text: str, decimal: str = ".") -> float | None:
 
 def looks_like_number(text: str) -> bool:
     """Whether a text is a number or seems meant as one: with marks of thousands, a unit, or unusual digits."""
-    return _LIKE.fullmatch(text) is not None
+    return _LIKE.fullmatch(text.strip()) is not None
