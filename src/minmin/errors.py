@@ -65,6 +65,11 @@ def show(value: Any) -> str:
     return repr(value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value)
 
 
+def shorten(text: str, longest: int = 60) -> str:
+    """The text, or its beginning if it is longer than this."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def as_number(value: Any, name: str) -> float:
     """A number that a user gave; text, booleans and arrays are errors."""
     if isinstance(value, str | bytes | bool) or getattr(value, "ndim", 0) != 0:

@@ -8,6 +8,7 @@ import pytest
 
 import minmin
 from minmin.cli import saved
+from minmin.cli.coefficients import Coefficient
 
 
 @pytest.fixture
@@ -115,3 +116,7 @@ def test_solved_files_that_make_no_predictions(call, csv, tmp_path):
     code, _, err = call("predict", path, csv)
     assert code == 2
     assert "written by an older 'minmin solve'; run that command again" in err
+
+
+def test_a_long_name_is_cut_in_a_figure():
+    assert Coefficient("all", "a" * 60, "", "", 1.0).label == "a" * 49 + "…"

@@ -1,5 +1,9 @@
 """Tables with something wrong: every message names the column, the row and what to do, in words of the file."""
 
+import json
+
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 FILES = {
@@ -9,6 +13,9 @@ FILES = {
     "hole.csv": "age,t\n" + "30,1\n40,0\n" * 8 + ",1\n50,0\n,1\n",
     "unknown.csv": "age,t\n31,1\n40,0\nunknown,1\n",
     "units.csv": "price,t\n12 €,1\n13 €,0\n",
+    "marks.csv": "size,t\n12,1\n1_000,0\n0.5,1\n",
+    "script.csv": "size,t\n12,1\n１２,0\n0.5,1\n",
+    "mixed.csv": "size;t\n1,5;1\n2,5;0\n3.5;1\n",
     "text.csv": "age,kind\n31,cat\n40,dog\n",
     "label.csv": "age,kind\n31,cat\n40,\n",
     "dates.csv": "day,t\n2024-01-31,1\n2024-02-29,0\n",
@@ -40,6 +47,18 @@ ODD = [
     ),
     ("unknown.csv", ["--target", "t"], "but 'unknown' in row 3 below the header is none", "--text 'age'"),
     ("units.csv", ["--target", "t"], "but '12 €' in row 1 below the header is none", "--ignore 'price'"),
+    ("marks.csv", ["--target", "t"], "'size' of {file} has numbers, but '1_000' in row 2 below", "--text 'size'"),
+    ("marks.csv", ["--target", "t", "--numbers", "size"], "has '1_000' in row 2 below the header", "correct it"),
+    ("marks.csv", ["--target", "size", *REGRESSION], "has '1_000' in row 2 below the header", "correct it"),
+    ("script.csv", ["--target", "t"], "but '１２' in row 2 below the header is none", "plain numbers such as 1234.5"),
+    ("mixed.csv", ["--target", "t"], "but '3.5' in row 3 below the header is none", "plain numbers such as 1234,5"),
+    ("text.csv", ["--target", "age", "--numbers", "kind"], "has 'cat' in row 1 below", "--ignore 'kind'"),
+    (
+        "text.csv",
+        ["--target", "age", "--numbers", "k*", "--text", "kind"],
+        "'kind' is given to --text and to",
+        "one of",
+    ),
     ("unknown.csv", ["--target", "age", *REGRESSION], "has 'unknown' in row 3", "correct it"),
     ("text.csv", ["--target", "kind", *REGRESSION], "holds text, such as 'cat'", "--loss logistic"),
     ("label.csv", ["--target", "kind"], "column 'kind' of {file} has no value in row 2", "remove the row"),
@@ -109,6 +128,36 @@ def test_text_that_is_not_utf_8_is_named(call, tmp_path):
     assert "(column 'name')" in err
 
 
+@pytest.fixture
+def texts(tmp_path):
+    """A Parquet file of numbers as text; one cell of some column is no number."""
+    columns = {"size": ["0.25", " -1 ", "3e2", ".5"], "t": [1, 0, 0, 1], "slip": ["1", "2", "nan", "4"]}
+    file = tmp_path / "texts.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    return file
+
+
+def test_numbers_as_text_are_read_as_the_user_says(call, texts, tmp_path):
+    model, options = tmp_path / "model.skops", ["--target", "t", "--ignore", "slip"]
+    code, _, err = call("fit", texts, *options)
+    assert code == 2
+    assert f"column 'size' of {texts} has numbers as text, such as '0.25' in row 1 below the header; " in err
+    assert "--numbers 'size'" in err
+    assert "--text 'size'" in err
+    said = call("fit", texts, *options, "--numbers", "s*e", "--block", "all=@numbers:1", "--save", model, "--json")[1]
+    assert json.loads(said)["blocks"][0]["coefficients"] == 1
+    assert call("predict", model, texts)[0] == 0
+    said = call("fit", texts, *options, "--text", "size", "--json")[1]
+    assert json.loads(said)["blocks"][0]["coefficients"] == 4
+
+
+def test_a_text_that_is_no_finite_number_is_named(call, texts):
+    code, _, err = call("fit", texts, "--target", "t", "--numbers", "size,slip")
+    assert code == 2
+    assert "column 'slip' of" in err
+    assert "has 'nan' in row 3 below the header, which is not a number" in err
+
+
 def test_many_numbers_as_classes_are_noted(call, tmp_path):
     file = tmp_path / "numbers.csv"
     file.write_text("a,t\n" + "".join(f"{i % 7},{i % 22}\n" for i in range(66)))
@@ -161,6 +210,7 @@ def test_a_number_is_missing_in_the_rows_to_predict(call, tmp_path):
     for content, words in [
         ("a\n1\n\n", None),
         ("a,b\n1,1\n,2\n", "column 'a' of {file} has no value in row 2 below the header; fill in a number"),
+        ("a\n1_000\n1\n", "column 'a' of {file} has '1_000' in row 1 below the header, which is not a number"),
         ("a\n1\nlow\n", "column 'a' of {file} has 'low' in row 2 below the header, which is not a number"),
     ]:
         file.write_text(content)

@@ -116,6 +116,14 @@ def test_text_labels_and_decimal_commas_are_read(call, tmp_path, small_chunks):
     assert call("predict", model, folder)[1] == call("predict", model, tmp_path / "labels.csv", "--quiet")[1]
 
 
+@pytest.mark.parametrize("start", ["", "sep=,\n"])
+def test_a_slip_in_later_rows_is_named(call, tmp_path, small_chunks, start):
+    (tmp_path / "rows.csv").write_text(start + "a,t\n" + "1.5,0\n" * 2000 + "1_000,1\n" + "2.5,1\n" * 10)
+    code, _, err = call("partition", tmp_path / "rows.csv", "--target", "t", "--out", tmp_path / "rows")
+    assert code == 2
+    assert "rows.csv: column 'a' has '1_000' in row 2001 below the header, unlike those above; correct it" in err
+
+
 WRONG = [
     (["partition", "{csv}", "--out", "{new}"], "name the column to predict with --target"),
     (["partition", "{csv}", "{svm}", "--out", "{new}"], "give files of one kind"),

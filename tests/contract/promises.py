@@ -1,12 +1,16 @@
-"""What every problem, loss, method and engine has to keep, as functions to point at one's own.
+"""What every problem, loss, term, method and engine has to keep, as functions to point at one's own.
 
 assert_problem(MyProblem(...))
 assert_loss(MyLoss(), targets)
+assert_term(MyTerm(), size)
 assert_method(MyMethod())
 assert_engine(MyEngine)
 """
 
+import contextlib
 import copy
+import itertools
+import math
 import pickle
 
 import numpy as np
@@ -16,7 +20,8 @@ from minmin import federated
 from minmin.core.counting import Tally
 from minmin.core.start import make_start
 from minmin.loop.checkpoint import fingerprint
-from minmin.problems import GLM, Quadratic
+from minmin.problems import GLM, Composite, Quadratic
+from minmin.term_checks import check_term
 from reference import ExactQuadratic, random_glm, random_quadratic
 
 
@@ -114,26 +119,116 @@ def assert_fenchel_gap(loss, margins, target, rng):
         assert gap <= point.gap + 1e-9 * (1 + abs(value)), "self_concordance is too small"
 
 
+def assert_term(term, size, seed=0, accuracy=1e-6):
+    """prox is the proximal map of value, copies are the same term, and a run with it has a true bound.
+
+    check_term looks at firm nonexpansiveness, convexity, projections and the conjugate. ``size`` is the length of v.
+    ``accuracy`` is that of prox, relative to its points.
+    """
+    term.check_size(size, "term_x")
+    rng = np.random.default_rng(seed)
+    wrong = [str(finding) for finding in check_term(term, size, rng, np.zeros(1)) if not finding.ok]
+    assert not wrong, "; ".join(wrong)
+    points = [scale * rng.standard_normal(size) for scale in (0.1, 1.0, 30.0) for _ in range(2)]
+    for step in (0.05, 1.0, 7.0):
+        images = [assert_prox(term, v, step) for v in points]
+        for v, u in zip(points, images, strict=True):
+            assert_minimiser(term, v, step, u, [*images, *map(term.project, points)], accuracy)
+            assert_step_scaling(term, v, step, u, accuracy)
+        for old, new in itertools.pairwise(images):
+            change, size_of_numbers = term.change(old, new)
+            expected = term.value(new) - term.value(old)
+            allowed = 1e-12 * (size_of_numbers + abs(term.value(new)) + abs(term.value(old)))
+            assert abs(change - expected) <= allowed, f"change is {change}, the values differ by {expected}"
+    for twin in (copy.deepcopy(term), pickle.loads(pickle.dumps(term))):
+        assert np.array_equal(twin.prox(points[-1], 1.0), term.prox(points[-1], 1.0)), "a copy has another prox"
+        marks = [repr([np.asarray(part).tolist() for part in one.identity()]) for one in (term, twin)]
+        assert marks[0] == marks[1], "a copy has another identity(): a run could not be resumed"
+    problem = Composite(Quadratic.random(d_x=size, d_y=3, L_x=5.0, L_y=30.0, coupling=1.0), term_x=term)
+    best = minmin.minimize(problem, tol=1e-12)
+
+    def compare(record):
+        assert record.value - best.fun <= record.gap_bound + best.gap_bound + 1e-12 * (1 + abs(best.fun))
+
+    r = minmin.minimize(problem, tol=1e-8, callback=compare)
+    assert r.success, r
+    assert r.certified, r
+    assert math.isfinite(term.value(r.x)), "a run ends where the term is infinite"
+
+
+def assert_prox(term, v, step):
+    """A new array like v where the term is finite, and v is kept."""
+    before = v.copy()
+    u = term.prox(v, step)
+    assert np.array_equal(v, before), "prox changes its argument"
+    assert u.shape == v.shape, f"prox(v) has shape {u.shape}, and v {v.shape}"
+    assert math.isfinite(term.value(u)), f"value is {term.value(u)} at prox(v, {step}): allow for rounding errors"
+    return u
+
+
+def assert_minimiser(term, v, step, u, others, accuracy):
+    """t(w) + |w - v|²/2step is above its minimum, at u, by (1/step + convexity)/2 |w - u|² at least, for every w."""
+    least = term.value(u) + (u - v) @ (u - v) / (2 * step)
+    norm = np.linalg.norm
+    error = accuracy * (norm(u) + norm(v))
+    for other, length in itertools.product(others, (1e-2, 1.0)):
+        w = u + length * (other - u)
+        if math.isinf(term.value(w)):  # by rounding, or since other is not allowed
+            continue
+        value, move = term.value(w) + (w - v) @ (w - v) / (2 * step), (w - u) @ (w - u)
+        rounding = 1e-13 * (abs(least) + abs(value) + (u @ u + v @ v + w @ w) / step)
+        missing = least + (1 / step + term.convexity) / 2 * move - value
+        allowed = error * (norm(w - u) + norm(v - u)) / step + rounding
+        assert missing <= allowed, f"prox(v, {step}) does not minimise value(u) + |u - v|²/2step"
+
+
+def assert_step_scaling(term, v, step, u, accuracy):
+    """If u = prox(v, a), then also u = prox(u + b/a (v - u), b): the subgradient (v - u)/a is the same."""
+    for factor in (0.1, 10.0):
+        again = term.prox(u + factor * (v - u), factor * step)
+        apart, size = np.linalg.norm(again - u), (1 + factor) * (np.linalg.norm(u) + np.linalg.norm(v))
+        assert apart <= accuracy * size, f"prox uses its step wrongly: {step} and {factor * step} do not fit together"
+
+
+@contextlib.contextmanager
+def on(name):
+    """Errors say on which problem they occurred."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"on {name}")
+        raise
+
+
 def assert_method(method, tmp_path, tol=1e-6):
     """Pure, right, resumable, within budgets, and with bounds that are never below the true gap."""
-    problems = [
-        Quadratic.random(d_x=5, d_y=3, L_x=5.0, L_y=30.0, coupling=1.0),
-        random_glm(np.random.default_rng(5)),
-        minmin.Sum([Quadratic.random(d_x=4, d_y=2, L_x=5.0, L_y=30.0, coupling=1.0, seed=s) for s in range(2)]),
-    ]
-    for number, problem in enumerate(problems):
-        assert_pure(method, problem)
-        whole = minmin.minimize(problem, method=method, tol=tol)
-        assert whole.success, whole
-        assert abs(whole.fun - minmin.minimize(problem, tol=1e-10).fun) <= tol, "converged, but not to the minimum"
-        spent = minmin.minimize(problem, method=method, tol=tol, max_grad_x=3)
-        assert spent.status == "budget"
-        assert spent.calls["grad_x"] <= 3
-        file = tmp_path / f"{number}.checkpoint"
-        for cut in (2, 5):
-            minmin.minimize(problem, method=method, tol=tol, max_grad_y=cut, checkpoint=file)
-        assert_same_run(whole, minmin.minimize(problem, method=method, tol=tol, checkpoint=file))
+    problems = {
+        "a quadratic": Quadratic.random(d_x=5, d_y=3, L_x=5.0, L_y=30.0, coupling=1.0),
+        "a logistic regression": random_glm(np.random.default_rng(5)),
+        "a Sum of two quadratics": minmin.Sum(
+            [Quadratic.random(d_x=4, d_y=2, L_x=5.0, L_y=30.0, coupling=1.0, seed=s) for s in range(2)]
+        ),
+    }
+    for number, (name, problem) in enumerate(problems.items()):
+        with on(name):
+            assert_runs(method, problem, tmp_path / f"{number}.checkpoint", tol)
     assert_bounds(method, problems=50)
+
+
+def assert_runs(method, problem, file, tol):
+    """On one problem: pure, right, within budgets, and resumable."""
+    assert_pure(method, problem)
+    whole = minmin.minimize(problem, method=method, tol=tol)
+    assert whole.success, whole
+    above = whole.fun - minmin.minimize(problem, tol=1e-10).fun
+    assert abs(above) <= tol, f"converged, but f is {above} above the minimum, and tol is {tol}"
+    spent = minmin.minimize(problem, method=method, tol=tol, max_grad_x=3)
+    assert spent.status == "budget", f"with max_grad_x=3 a run ends as {spent.status}"
+    assert spent.calls["grad_x"] <= 3, f"with max_grad_x=3 a run has {spent.calls['grad_x']} calls of ∇ₓf"
+    for cut in (2, 5):
+        minmin.minimize(problem, method=method, tol=tol, max_grad_y=cut, checkpoint=file)
+    with on("a run that was resumed from a checkpoint"):
+        assert_same_run(whole, minmin.minimize(problem, method=method, tol=tol, checkpoint=file))
 
 
 def assert_bounds(method, problems, draw=11, **options):
@@ -149,10 +244,11 @@ def assert_bounds(method, problems, draw=11, **options):
 
         start = rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y)
         tol = 10 ** rng.uniform(-9, -1)
-        r = minmin.minimize(problem, *start, method=method, tol=tol, max_grad_y=800, callback=compare, **options)
-        assert r.certified == np.isfinite(r.gap_bound)
-        assert r.gap_bound >= exact.gap(r.x, r.y)
-        assert r.status in ("converged", "budget")
+        with on(f"random quadratic {case}"):
+            r = minmin.minimize(problem, *start, method=method, tol=tol, max_grad_y=800, callback=compare, **options)
+            assert r.certified == np.isfinite(r.gap_bound), r
+            assert r.gap_bound >= exact.gap(r.x, r.y), r
+            assert r.status in ("converged", "budget"), r
 
 
 def assert_pure(method, problem, steps=5):
@@ -163,9 +259,9 @@ def assert_pure(method, problem, steps=5):
         before = [np.copy(a) for a in leaves_of(state)]
         again, following = method.step(problem, state), method.step(problem, state)
         for a, b in zip(leaves_of(again), leaves_of(following), strict=True):
-            assert np.array_equal(a, b)
+            assert np.array_equal(a, b), "two steps from the same state differ"
         for a, b in zip(before, leaves_of(state), strict=True):
-            assert np.array_equal(a, b)
+            assert np.array_equal(a, b), "step changes the state that it is given"
         state = following
 
 

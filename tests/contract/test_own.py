@@ -14,6 +14,7 @@ from contract import promises
 from minmin.problems.linear.designs import make_design
 from minmin.problems.linear.losses import LOSSES
 from reference import random_target
+from terms.cases import SIZE, TERMS
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
@@ -46,6 +47,22 @@ def test_the_loss(page):
 @pytest.mark.parametrize("name", LOSSES)
 def test_our_own_losses_keep_the_same_promises(name):
     promises.assert_loss(LOSSES[name], random_target(np.random.default_rng(0), name, np.zeros(50)))
+
+
+def test_the_term(page):
+    promises.assert_term(page.MeanAtMost(-0.1), 8)
+    promises.assert_term(page.MeanAtMost(0.3), 8, seed=1)
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_our_own_terms_keep_the_same_promises(name):
+    promises.assert_term(TERMS[name], SIZE)
+
+
+def test_y_as_a_matrix(page):
+    r = minmin.minimize(page.regression, tol=1e-9)
+    assert r.certified
+    assert r.y.shape == (5, 2)
 
 
 def test_the_method(page, tmp_path):
@@ -118,6 +135,83 @@ def test_the_promises_see_what_is_wrong(page, tmp_path):
             promises.assert_loss(loss, targets)
     with pytest.raises(minmin.MinMinError, match=r"problem \d+: a bound of|below .*, a lower bound"):
         promises.assert_bounds(Boastful(), problems=20)
+
+
+def test_the_promises_of_a_method_say_on_which_problem_they_are_broken(page, tmp_path):
+    class Lazy(page.GradientDescent):
+        """Does not move if y has parts."""
+
+        def step(self, problem, state):
+            return state if problem.part_sizes else super().step(problem, state)
+
+        def patience(self, problem):
+            return 10 if problem.part_sizes else super().patience(problem)
+
+    with pytest.raises(AssertionError, match=r"stalled.*\n(.*\n)*on a Sum of two quadratics"):
+        promises.assert_method(Lazy(), tmp_path)
+
+
+class Absolute(minmin.terms.Term):
+    """|v|, from which wrong terms are made."""
+
+    def value(self, v):
+        return float(np.abs(v).sum())
+
+    def prox(self, v, step):
+        return np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
+
+
+class OtherStep(Absolute):
+    def prox(self, v, step):
+        return super().prox(v, 2.0 * step)
+
+
+class RoughStep(Absolute):
+    def prox(self, v, step):
+        return super().prox(v, 1.0005 * step)
+
+
+class OtherSlope(Absolute):
+    def prox(self, v, step):
+        return super().prox(v, step + 1e-4)
+
+
+class Convex(Absolute):
+    convexity = 1e-3
+
+
+class OtherChange(Absolute):
+    def change(self, old, new):
+        return super().change(new, old)
+
+
+class InPlace(Absolute):
+    def prox(self, v, step):
+        v -= np.clip(v, -step, step)
+        return v
+
+
+class Unnamed(Absolute):
+    def identity(self):
+        return [id(self)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (OtherStep, "prox against other points"),
+        (RoughStep, "does not minimise value"),
+        (OtherSlope, "prox uses its step wrongly"),
+        (Convex, "convexity of t"),
+        (OtherChange, "the values differ by"),
+        (InPlace, "changed by prox"),
+        (Unnamed, "a copy has another identity"),
+    ],
+)
+def test_the_promises_of_a_term_see_what_is_wrong(kind, words):
+    promises.assert_term(Absolute(), 6)
+    with pytest.raises(AssertionError, match=words):
+        promises.assert_term(kind(), 6)
 
 
 def test_the_design_is_the_dense_matrix(page):

@@ -95,11 +95,44 @@ def test_the_plot_has_an_interval_for_every_column(classes):
     np.testing.assert_allclose([segment[0][0] for segment in bars], table["low"][of_first][:-1])
 
 
-def test_a_plot_of_too_many_columns_is_refused():
-    X = np.random.default_rng(0).standard_normal((300, 201))
-    y = X[:, 0]
-    with pytest.raises(InputError, match="1 to 200 columns, the summary has 201; choose some with columns="):
-        BlockRidge(alpha=0.1).fit(X, y).summary(X, y).plot()
+def shown_names(figure):
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+def test_a_plot_of_many_columns_shows_the_largest_z():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 201)) * np.geomspace(0.1, 10, 201)
+    y = 20.0 * X[:, 3] + 0.01 * X[:, 190] + rng.standard_normal(300)
+    table = BlockRidge(alpha=0.01).fit(X, y).summary(X, y)
+    z = np.abs(table["z"][:-1])
+    assert z.argmax() == 3
+    figure = table.plot()
+    assert shown_names(figure) == [f"x{column}" for column in np.sort(np.argsort(-z)[:30])]
+    assert figure.get_suptitle() == "30 of 201 columns: the largest |z|"
+    assert shown_names(table.plot(top=1)) == ["x3"]
+
+
+def test_columns_of_a_plot_are_chosen_by_name():
+    _, _, table = summarise("logistic", BlockLogisticRegression, classes=3)
+    assert shown_names(table.plot(columns=["b*", "a2"])) == ["a2", "b1", "b2", "b3", "b4"]
+    largest = np.abs(table["z"][:-3]).reshape(-1, 3).max(axis=1)[2:].argmax()
+    assert shown_names(table.plot(columns="b*", top=1)) == [f"b{largest + 1}"]
+    assert [axis.get_title() for axis in table.plot().axes] == ["class 0", "class 1", "class 2"]
+    with pytest.raises(InputError, match="no column is called, or matches, 'c'"):
+        table.plot(columns="c")
+
+
+@pytest.mark.parametrize("top", [0, 201, 2.5])
+def test_a_plot_has_a_limit(top):
+    _, _, table = summarise("squared", BlockRidge)
+    with pytest.raises(InputError, match="top = "):
+        table.plot(top=top)
+
+
+def test_long_names_are_cut_in_a_plot():
+    X = pandas.DataFrame({"a" * 60: [0.0, 1.0, 2.0, 4.0]})
+    y = [0.0, 1.0, 2.0, 3.0]
+    assert shown_names(BlockRidge(alpha=0.1).fit(X, y).summary(X, y).plot()) == ["a" * 39 + "…"]
 
 
 @pytest.mark.parametrize(("package", "draw"), [("matplotlib.figure", "plot"), ("pandas", "to_pandas")])

@@ -240,6 +240,21 @@ def test_penalties_of_text_are_chosen_as_those_of_zeros_and_ones(scoring, kind):
     assert default.alpha_["b"] == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame, pyarrow.table])
+def test_text_that_looks_like_numbers_is_named(make):
+    frame = make({"size": [["1.5", "2.5", "1_000", None][row % 4] for row in range(ROWS)]})
+    with pytest.warns(UserWarning, match="column 'size' has text that looks like numbers, such as '1_000', and gets"):
+        BlockLogisticRegression(alpha=0.1).fit(frame, LABELS)
+
+
+def test_categories_may_look_like_numbers():
+    codes = pandas.Series([str(row % 3) for row in range(ROWS)], dtype="category")
+    of_polars = polars.DataFrame({"code": polars.Series(codes.tolist(), dtype=polars.Categorical)})
+    of_arrow = pyarrow.table({"code": pyarrow.array(codes.tolist()).dictionary_encode()})
+    for frame in (pandas.DataFrame({"code": codes}), of_polars, of_arrow):  # a warning would fail
+        BlockLogisticRegression(alpha=0.1).fit(frame, LABELS)
+
+
 def test_a_rare_category_does_not_break_cross_validation():
     frame = FRAME.assign(job=["only once", *FRAME["job"][1:]])
     assert np.isfinite(cross_val_score(BlockLogisticRegression(alpha=1e-2), frame, LABELS, cv=3)).all()

@@ -329,6 +329,16 @@ def test_text_columns():
         make().fit(dd.from_pandas(frame, npartitions=4), dd.from_pandas(pd.Series(y), npartitions=4))
 
 
+def test_text_that_looks_like_numbers_is_named():
+    frame, rng = make_table()
+    frame["size"] = rng.choice(["1.5", "2.5", "1_000"], 300)
+    y = pd.Series(rng.poisson(1.0, 300))
+    columns = [dd.from_pandas(data, npartitions=2) for data in (frame, y, frame.astype({"size": "category"}))]
+    with pytest.warns(UserWarning, match="column 'size' has text that looks like numbers, such as '1_000'"):
+        BlockPoissonRegressor().fit(columns[0], columns[1])
+    BlockPoissonRegressor().fit(columns[2], columns[1])  # a warning would fail
+
+
 def test_frames_of_several_types():
     """Booleans, nullable and Arrow columns are numbers; selectors see the types; names may be numbers."""
     frame, rng = make_table()

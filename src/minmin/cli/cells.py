@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from minmin.datasets.plain_numbers import looks_like_number, parse_number
 from minmin.errors import InputError
 
 Vector = np.ndarray[Any, Any]
@@ -17,10 +19,9 @@ NUMBERS, TEXT, DATES, NOTHING, OTHER = "numbers", "text", "dates", "nothing", "o
 _LARGEST = 1e150
 """The square of a number far above this overflows."""
 
-_LIKE_NUMBER = re.compile(r"[-+$€£]?\s?\d[\d.,' ]*\s?[%$€£]?")
 _LIKE_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 _MOSTLY = 0.5
-"""A text column in which more than this share of the rows looks like numbers, or like dates, is taken for a mistake."""
+"""A text column is taken for a mistake if more than this share of its texts looks like numbers, or like dates."""
 
 
 class Cells:
@@ -35,10 +36,12 @@ class Cells:
         The file that it is in, for messages.
     first_row : int
         The number of its first row in the file, from 0.
+    decimal : str
+        What is before the decimals of numbers.
     """
 
-    def __init__(self, column: Any, name: str, file: Any, first_row: int = 0):
-        self.column, self.name, self._first_row = column, name, first_row
+    def __init__(self, column: Any, name: str, file: Any, first_row: int = 0, decimal: str = "."):
+        self.column, self.name, self._first_row, self._decimal = column, name, first_row, decimal
         self.where = f"column {name!r} of {file}"
 
     @property
@@ -70,22 +73,23 @@ class Cells:
 
     def _parse(self, remedy: str) -> Vector:
         texts = self.column.to_pylist()
-        numbers = np.empty(len(texts))
-        for row, text in enumerate(texts):
-            try:
-                numbers[row] = float(text)
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"{self.where} has {text!r} in {self.row(row)}, which is not a number; correct it, or {remedy}"
-                ) from None
-        return self._require_moderate(numbers)
+        numbers = [parse_number(str(text), self._decimal) for text in texts]
+        if None in numbers:
+            row = numbers.index(None)
+            raise InputError(
+                f"{self.where} has {texts[row]!r} in {self.row(row)}, which is not a number; correct it, or {remedy}"
+            )
+        return self._require_moderate(np.array(numbers))
 
     def _require_moderate(self, numbers: Vector) -> Vector:
-        wrong = np.flatnonzero(~(np.abs(numbers) <= _LARGEST))
-        if wrong.size:
-            value, row = numbers[wrong[0]], self.row(int(wrong[0]))
-            raise InputError(f"{self.where} is {value:.15g} in {row}; give finite numbers up to {_LARGEST:g}")
+        self.refuse(numbers, ~(np.abs(numbers) <= _LARGEST), f"give finite numbers up to {_LARGEST:g}")
         return numbers
+
+    def refuse(self, numbers: Vector, wrong: Vector, remedy: str) -> None:
+        """Raise if one of the numbers of this column is wrong."""
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InputError(f"{self.where} is {numbers[row]:.15g} in {self.row(row)}; {remedy}")
 
     def labels(self) -> Vector:
         """The column as classes: numbers, true and false, or text."""
@@ -113,19 +117,32 @@ class Cells:
 
         if pa.types.is_dictionary(self.column.type):
             return  # whoever wrote the file said that these are categories
-        counts = self.column.drop_null().value_counts()
-        texts, numbers = counts.field("values").to_pylist(), counts.field("counts").to_numpy()
-        if _share(numbers, [bool(_LIKE_DATE.fullmatch(text)) for text in texts]) > _MOSTLY:
+        if self._look_like(lambda text: _LIKE_DATE.fullmatch(text) is not None):
             raise InputError(self.describe_dates())
-        plain = [_is_number(text) for text in texts]
-        like = [is_plain or bool(_LIKE_NUMBER.fullmatch(text)) for is_plain, text in zip(plain, texts, strict=True)]
-        if not all(plain) and _share(numbers, like) > _MOSTLY:
-            odd = next(text for text, is_plain in zip(texts, plain, strict=True) if not is_plain)
-            row = self.row(self.column.to_pylist().index(odd))
-            raise InputError(
-                f"{self.where} has numbers, but {odd!r} in {row} is none; write plain numbers such as 1234.5, take the "
-                f"column as categories with --text {self.name!r}, or leave it out with --ignore {self.name!r}"
-            )
+        if not self.looks_like_numbers:
+            return
+        texts = [(row, text) for row, text in enumerate(self.column.to_pylist()) if text is not None]
+        odd = next((cell for cell in texts if parse_number(cell[1], self._decimal) is None), None)
+        row, text = odd or texts[0]
+        if odd:
+            what = f"numbers, but {text!r} in {self.row(row)} is none; write plain numbers such as 1234{self._decimal}5"
+        else:
+            what = f"numbers as text, such as {text!r} in {self.row(row)}; read them with --numbers {self.name!r}"
+        raise InputError(
+            f"{self.where} has {what}, take the column as categories with --text {self.name!r}, or leave it out with "
+            f"--ignore {self.name!r}"
+        )
+
+    @property
+    def looks_like_numbers(self) -> bool:
+        """Whether more than half of the texts look like numbers."""
+        return self._look_like(looks_like_number)
+
+    def _look_like(self, test: Callable[[str], bool]) -> bool:
+        counts = self.column.drop_null().value_counts()
+        texts, rows = counts.field("values").to_pylist(), counts.field("counts").to_numpy()
+        like = np.array([test(str(text)) for text in texts], dtype=bool)
+        return bool(rows[like].sum() > _MOSTLY * rows.sum())
 
     def describe_dates(self) -> str:
         """An error message about a feature that holds dates."""
@@ -139,11 +156,6 @@ class Cells:
     def first(self) -> str:
         """The first value, as text."""
         return str(next((value for value in self.column.to_pylist() if value is not None), ""))
-
-    def is_mostly_numbers(self) -> bool:
-        """Whether more than half of the rows of a text column hold a number."""
-        texts = self.column.drop_null().to_pylist()
-        return sum(map(_is_number, texts)) > _MOSTLY * len(texts)
 
     def row(self, number: int) -> str:
         """A row in a message; ``number`` counts from 0."""
@@ -160,15 +172,3 @@ def is_string(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _share(counts: Vector, chosen: list[bool]) -> float:
-    return float(counts[np.array(chosen, dtype=bool)].sum() / max(1, counts.sum()))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

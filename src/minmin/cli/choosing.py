@@ -41,5 +41,6 @@ def choose_alphas(
     model = getattr(estimators, f"{ESTIMATORS[loss]}CV")(data.blocks, alphas=grid, cv=splits, **parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the fit with the chosen penalties says it
+        warnings.filterwarnings("ignore", "column .* has text that looks like numbers")  # --text has said so
         model.fit(data.X, data.target, sample_weight=data.weights, offset=data.offset)
     return dict(model.alpha_)

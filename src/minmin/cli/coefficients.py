@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from textwrap import shorten
 from typing import Any, NamedTuple
 
 import click
@@ -12,7 +11,7 @@ import numpy as np
 
 from minmin.cli.estimator import read_classes
 from minmin.cli.output import align_columns, check_writable
-from minmin.errors import InputError, needs_extra, show
+from minmin.errors import InputError, needs_extra, shorten, show
 from minmin.files import write_atomically
 
 INTERCEPT, MISSING = "(intercept)", "(missing)"
@@ -34,7 +33,7 @@ class Coefficient(NamedTuple):
     @property
     def label(self) -> str:
         name = f"{self.column} = {self.category}" if self.category else self.column
-        return shorten(f"{name} ({self.of_class})" if self.of_class else name, 50, placeholder="…")
+        return shorten(f"{name} ({self.of_class})" if self.of_class else name, 50)
 
 
 @click.command()

@@ -61,6 +61,7 @@ def read_data(
     loss: str,
     roles: Mapping[str, str],
     text: str | None,
+    numbers: str | None,
     specs: Mapping[str, BlockSpec],
     ignore: str | None,
 ) -> Data:
@@ -73,7 +74,7 @@ def read_data(
     if "id" in roles:
         assert isinstance(table, Frame)
         table.take(roles["id"], "--id")
-    declared = _declare_text(table, text)
+    declared = _declare_types(table, {"--text": text, "--numbers": numbers})
     blocks = choose_blocks(table, specs, ignore)
     used = sorted(np.concatenate(list(blocks.values())).tolist())
     X = _read_features(table, used, declared)
@@ -81,15 +82,22 @@ def read_data(
     return Data(X, values, weights, offset, [table.names[column] for column in used], places)
 
 
-def _declare_text(table: Table, text: str | None) -> list[str]:
-    """The columns that the user declares to be text."""
-    if text is None:
-        return []
-    if not isinstance(table, Frame):
-        raise InputError(f"--text {text}: {table.file} is {table.kind}, which has no text")
-    names = [table.names[column] for column in sorted(find_columns(table, text, "--text"))]
-    table.take_as_text(names)
-    return names
+def _declare_types(table: Table, given: Mapping[str, str | None]) -> list[str]:
+    """Read columns as the options --text and --numbers say; returns those of text."""
+    names: dict[str, list[str]] = {option: [] for option in given}
+    for option, columns in given.items():
+        if columns is None:
+            continue
+        if not isinstance(table, Frame):
+            raise InputError(f"{option} {columns}: {table.file} is {table.kind}, which has no text")
+        names[option] = [table.names[column] for column in sorted(find_columns(table, columns, option))]
+    text, numbers = names.values()
+    if both := set(text) & set(numbers):
+        raise InputError(f"column {min(both)!r} is given to --text and to --numbers; give it to one of them")
+    if isinstance(table, Frame):
+        table.take_as_text(text)
+        table.take_as_numbers(numbers, _how_to_leave_out)
+    return text
 
 
 def _read_features(table: Table, used: list[int], declared: list[str]) -> Any:

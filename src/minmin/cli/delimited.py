@@ -6,12 +6,13 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
+from minmin.datasets.plain_numbers import parse_number
 from minmin.errors import InputError
 
 DELIMITERS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
@@ -20,9 +21,9 @@ DELIMITERS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
 """How much of a file is read to find the delimiter."""
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
-_WHOLE = re.compile(r"[-+]?\d+")
 _DECLARED = re.compile(r"sep=(.)\r?\n")
 """A first line that says what separates the columns, as spreadsheet programs write it."""
+_WRONG_VALUE = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to .*: invalid value '(.*)'")
 _WRONG_WIDTH = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 delimiter_option = click.option(
@@ -63,35 +64,35 @@ class CsvFile:
         self._skipped_lines = int(declared is not None)
         self.format = CsvFormat(delimiter or (declared[1] if declared else _find_delimiter(sample, file)))
 
+    @property
+    def decimal(self) -> str:
+        """What is before the decimals of numbers."""
+        return self.format.decimal
+
     def read(self) -> Any:
         """The whole table."""
-        table = self._read()
-        if self.format.delimiter != "," and any(_has_decimal_commas(column) for column in table.columns):
-            self.format = self.format._replace(decimal=",")
-            table = self._read()
-        self._check_header(table.column_names)
-        self._check_encoding(table)
-        return table
+        return self._find_decimal(self._read)
 
     def read_batches(self, size: int) -> Iterator[Any]:
         """Some rows at a time, ``size`` bytes of them; types are those of the first, but all numbers are float64."""
         import pyarrow as pa
 
-        try:
-            first = self._read_first(size)
-            if self.format.delimiter != "," and any(_has_decimal_commas(column) for column in first.columns):
-                self.format = self.format._replace(decimal=",")
-                first = self._read_first(size)
-            self._check_header(first.column_names)
-            self._check_encoding(first)
+        names: list[str] = []
+        with self._explain_errors(names):
+            first = self._find_decimal(lambda: self._read_first(size))
+            names += first.column_names
             with self._open(size, {f.name: pa.float64() for f in first.schema if _may_be_numbers(f.type)}) as reader:
                 yield from reader
-        except UnicodeDecodeError as error:
-            raise InputError(self._not_utf8()) from error
-        except pa.ArrowInvalid as error:
-            raise InputError(f"cannot read {self.file}: {self._explain(str(error).splitlines()[0])}") from error
-        except OSError as error:
-            raise InputError(f"cannot read {self.file}: {error.strerror or error}") from error
+
+    def _find_decimal(self, read: Callable[[], Any]) -> Any:
+        """The checked table, which is read again if its decimals have commas."""
+        table = read()
+        if self.format.delimiter != "," and any(_has_decimal_commas(column) for column in table.columns):
+            self.format = self.format._replace(decimal=",")
+            table = read()
+        self._check_header(table.column_names)
+        self._check_encoding(table)
+        return table
 
     def _read_first(self, size: int) -> Any:
         import pyarrow as pa
@@ -104,52 +105,69 @@ class CsvFile:
         import pyarrow as pa
         import pyarrow.csv
 
+        # with threads, errors do not say in which row a value is wrong
+        options = self._options({"use_threads": False, "block_size": size}, column_types=types)
         with (
             pa.input_stream(str(self.file), compression="detect") as stream,
-            pyarrow.csv.open_csv(
-                stream,
-                pyarrow.csv.ReadOptions(skip_rows=self._skipped_lines, block_size=size),
-                pyarrow.csv.ParseOptions(delimiter=self.format.delimiter, newlines_in_values=True),
-                pyarrow.csv.ConvertOptions(
-                    decimal_point=self.format.decimal, strings_can_be_null=True, column_types=types
-                ),
-            ) as reader,
+            pyarrow.csv.open_csv(stream, *options) as reader,
         ):
             yield reader
+
+    def _options(self, reading: Mapping[str, Any], **converting: Any) -> tuple[Any, Any, Any]:
+        import pyarrow.csv
+
+        return (
+            pyarrow.csv.ReadOptions(skip_rows=self._skipped_lines, **reading),
+            pyarrow.csv.ParseOptions(delimiter=self.format.delimiter, newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(decimal_point=self.format.decimal, strings_can_be_null=True, **converting),
+        )
 
     def read_text(self, names: Sequence[str]) -> Any:
         """Some columns as text, as it is written in the file."""
         return self._read(names)
 
-    def _read(self, as_text: Sequence[str] = (), use_threads: bool = True) -> Any:
+    def _read(self, as_text: Sequence[str] = ()) -> Any:
+        import pyarrow as pa
+
+        with self._explain_errors():
+            try:
+                return self._parse(as_text, use_threads=True)
+            except pa.ArrowInvalid:
+                return self._parse(as_text, use_threads=False)  # only then does the error say which line is wrong
+
+    def _parse(self, as_text: Sequence[str], use_threads: bool) -> Any:
         import pyarrow as pa
         import pyarrow.csv
 
+        as_written = {"include_columns": list(as_text), "column_types": dict.fromkeys(as_text, pa.string())}
+        options = self._options({"use_threads": use_threads}, **as_written)
+        with pa.input_stream(str(self.file), compression="detect") as stream:
+            table = pyarrow.csv.read_csv(stream, *options)
+        table.column_names  # noqa: B018 - raises here, not later, if the header is not UTF-8
+        return table
+
+    @contextlib.contextmanager
+    def _explain_errors(self, names: Sequence[str] = ()) -> Iterator[None]:
+        """Errors in words of the file; ``names`` are those of its columns, once they are known."""
+        import pyarrow as pa
+
         try:
-            with pa.input_stream(str(self.file), compression="detect") as stream:
-                table = pyarrow.csv.read_csv(
-                    stream,
-                    pyarrow.csv.ReadOptions(use_threads=use_threads, skip_rows=self._skipped_lines),
-                    pyarrow.csv.ParseOptions(delimiter=self.format.delimiter, newlines_in_values=True),
-                    pyarrow.csv.ConvertOptions(
-                        decimal_point=self.format.decimal,
-                        strings_can_be_null=True,
-                        include_columns=list(as_text),
-                        column_types=dict.fromkeys(as_text, pa.string()),
-                    ),
-                )
-            table.column_names  # noqa: B018 - raises here, not later, if the header is not UTF-8
-            return table
+            yield
         except UnicodeDecodeError as error:
             raise InputError(self._not_utf8()) from error
         except pa.ArrowInvalid as error:
-            if use_threads:
-                return self._read(as_text, use_threads=False)  # only then does the error say which line is wrong
-            raise InputError(f"cannot read {self.file}: {self._explain(str(error).splitlines()[0])}") from error
+            reason = self._explain(str(error).splitlines()[0], names)
+            raise InputError(f"cannot read {self.file}: {reason}") from error
         except OSError as error:
             raise InputError(f"cannot read {self.file}: {error.strerror or error}") from error
 
-    def _explain(self, message: str) -> str:
+    def _explain(self, message: str, names: Sequence[str]) -> str:
+        match = _WRONG_VALUE.search(message)
+        if match and names:
+            column, line, value = match.groups()
+            row = int(line) - self._skipped_lines - 1  # the header is the first line
+            where = f"column {names[int(column)]!r} has {value!r} in row {row} below the header"
+            return f"{where}, unlike those above; correct it"
         match = _WRONG_WIDTH.search(message)
         if match is None:
             return "it is empty" if message == "Empty CSV file" else message
@@ -166,7 +184,7 @@ class CsvFile:
                 f"{self.file} has one column, called {names[0]!r}; if {mark!r} separates its columns, "
                 f"give --delimiter {'tab' if mark == chr(9) else repr(mark)}"
             )
-        if all(map(_is_number, names)) and not all(map(str.isdigit, names)):
+        if all(parse_number(name) is not None for name in names) and not all(map(str.isdigit, names)):
             raise InputError(
                 f"{self.file} has numbers in its first line ({', '.join(names[:3])}, …); it must have the names of the "
                 "columns: add a first line with names"
@@ -217,15 +235,15 @@ def _find_delimiter(sample: str, file: Path) -> str:
 
 
 def _has_decimal_commas(column: Any) -> bool:
-    """Whether the first values of a column are numbers with a comma before the decimals."""
+    """Whether the first values of a column are numbers, with a comma before the decimals of some, or of most."""
     import pyarrow as pa
 
     if not pa.types.is_string(column.type):
         return False
     values = [value for value in column.slice(0, 1000).unique().to_pylist() if value is not None]
-    with_comma = [bool(_DECIMAL_COMMA.fullmatch(value)) for value in values]
-    return any(with_comma) and all(
-        found or _WHOLE.fullmatch(value) for found, value in zip(with_comma, values, strict=True)
+    with_comma = sum(_DECIMAL_COMMA.fullmatch(value) is not None for value in values)
+    return with_comma > 0 and (
+        2 * with_comma > len(values) or all(parse_number(value, ",") is not None for value in values)
     )
 
 
@@ -233,11 +251,3 @@ def _may_be_numbers(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -52,6 +52,7 @@ def fit_estimator(untrained: Any, data: Data, table: Table, verbose: bool = Fals
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the printed result says it
             warnings.filterwarnings("ignore", "The number of unique classes")  # the command itself says it
+            warnings.filterwarnings("ignore", "column .* has text that looks like numbers")  # --text has said so
             model.fit(data.X, data.target, sample_weight=data.weights, offset=data.offset)
     except MinMinError:
         raise

@@ -51,6 +51,7 @@ _POSITIVE = click.FloatRange(0.0, min_open=True)
 )
 @click.option("--ignore", metavar="COLUMNS", help="Columns of a CSV or Parquet file to leave out.")
 @click.option("--text", metavar="COLUMNS", help="Columns of numbers or dates to take as text, such as postcodes.")
+@click.option("--numbers", metavar="COLUMNS", help="Columns of text to take as numbers; every cell must be one.")
 @role_options
 @loss_option(
     ESTIMATORS,
@@ -93,6 +94,7 @@ def fit(
     alpha: tuple[float, ...] | None,
     ignore: str | None,
     text: str | None,
+    numbers: str | None,
     roles: dict[str, str],
     loss: str,
     power: float | None,
@@ -115,7 +117,8 @@ def fit(
     in '1-100,120-'. Columns in no block form a last block, 'rest'.
 
     A text column has a coefficient per category; an empty cell is a category of its own. Columns of numbers must have
-    no empty cells. With --loss logistic the target may be text or numbers, of two classes or more.
+    no empty cells. Text that looks like numbers or dates is an error, unless --text or --numbers says what it is. With
+    --loss logistic the target may be text or numbers, of two classes or more.
 
     \b
     A strong penalty for categories, a weak one for numbers; the target is yes or no:
@@ -134,7 +137,9 @@ def fit(
     table = read_table(file, delimiter=delimiter)
     if isinstance(table, OnDisk) and (cv is not None or held_out is not None):
         raise InputError(f"--cv and --held-out need all rows in memory, and {file} is {table.kind}; leave them out")
-    data = read_data(table, target=target, loss=loss, roles=roles, text=text, specs=specs, ignore=ignore)
+    data = read_data(
+        table, target=target, loss=loss, roles=roles, text=text, numbers=numbers, specs=specs, ignore=ignore
+    )
     for note in [*table.notes, *describe_classes(data.target, loss), *find_row_names(data)]:
         output.print_note(note)
     default = (1.0 / table.rows,) if alpha is None else alpha

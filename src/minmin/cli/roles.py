@@ -70,9 +70,7 @@ def read_weights(table: Table, roles: Mapping[str, str]) -> Vector | None:
     assert isinstance(table, Frame)
     cells = table.take(roles["weight"], "--weight")
     weights = cells.numbers("leave --weight out")
-    if (weights < 0.0).any():
-        row = int((weights < 0.0).argmax())
-        raise InputError(f"{cells.where} is {weights[row]:.15g} in {cells.row(row)}; weights must be at least 0")
+    cells.refuse(weights, weights < 0.0, "weights must be at least 0")
     if not weights.any():
         raise InputError(f"{cells.where} is 0 in every row; some weight must be above 0")
     return weights
@@ -91,11 +89,6 @@ def read_offset(table: Table, roles: Mapping[str, str], whose: str = "") -> Vect
         assert isinstance(table, Frame)
         cells = table.take(roles["exposure"], f"{whose}--exposure")
         exposure = cells.numbers("give another --exposure")
-        if (exposure <= 0.0).any():
-            row = int((exposure <= 0.0).argmax())
-            raise InputError(
-                f"{cells.where} is {exposure[row]:.15g} in {cells.row(row)}; an exposure must be above 0: correct it "
-                "or remove the row"
-            )
+        cells.refuse(exposure, exposure <= 0.0, "an exposure must be above 0: correct it or remove the row")
         parts.append(np.log(exposure))
     return sum(parts[1:], parts[0]) if parts else table.offset

@@ -145,7 +145,7 @@ class Frame(Table):
         return self.cells(name)
 
     def cells(self, name: str) -> Cells:
-        return Cells(self._frame[name], name, self.file, self._first_row)
+        return Cells(self._frame[name], name, self.file, self._first_row, self._source.decimal)
 
     def holds(self, column: int) -> str:
         """What a column holds, one of the words of ``cells``."""
@@ -158,6 +158,14 @@ class Frame(Table):
         as_text = self._source.read_text(names)
         for name in names:
             self._frame = self._frame.set_column(self._frame.column_names.index(name), name, as_text[name])
+
+    def take_as_numbers(self, names: Sequence[str], remedy: Remedy) -> None:
+        """From now on, some columns are numbers; every cell must be one."""
+        import pyarrow as pa
+
+        for name in names:
+            numbers = pa.chunked_array([self.cells(name).numbers(remedy(name))])
+            self._frame = self._frame.set_column(self._frame.column_names.index(name), name, numbers)
 
     def matrix(self, columns: Sequence[int], remedy: Remedy = _how_to_do_without) -> Any:
         names = [self.names[column] for column in columns]
@@ -176,6 +184,8 @@ class Frame(Table):
 
 class ParquetFile:
     """A Parquet file, of which columns can be read as they are or as text."""
+
+    decimal = "."
 
     def __init__(self, file: Path):
         self.file = file

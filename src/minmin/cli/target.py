@@ -46,7 +46,7 @@ def describe_classes(target: Vector, loss: str) -> list[str]:
 
 def _read_numbers(cells: Cells, loss: str) -> Vector:
     cells.require_values("fill in a number, or remove the row")
-    if cells.holds == TEXT and not cells.is_mostly_numbers():
+    if cells.holds == TEXT and not cells.looks_like_numbers:
         raise InputError(
             f"{cells.where} holds text, such as {cells.first!r}, and --loss {loss} predicts numbers; for classes give "
             "--loss logistic"

@@ -6,7 +6,6 @@ import bz2
 import contextlib
 import gzip
 import lzma
-import math
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from minmin.datasets.plain_numbers import parse_number
 from minmin.errors import InputError, as_count
 
 _Stream = BinaryIO | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
@@ -203,7 +203,7 @@ def _parse_by_line(text: bytes, first_line: int, file: Path) -> _Rows:
 
 
 def _parse_label(word: str, where: str) -> float:
-    number = _parse_finite(word)
+    number = parse_number(word)
     if number is None:
         raise InputError(
             f"{where}: the label {word[:40]!r} is not a finite number; a line must be 'label index:value ...'"
@@ -213,17 +213,9 @@ def _parse_label(word: str, where: str) -> float:
 
 def _parse_pair(word: str, where: str) -> tuple[int, float]:
     index, colon, value = word.partition(":")
-    number = _parse_finite(value)
+    number = parse_number(value)
     if not colon or not (index.isascii() and index.isdigit()) or number is None:
         raise InputError(f"{where}: {word[:40]!r} is not 'index:value' with a whole index and a finite value")
     if len(index) > 10 or int(index) > np.iinfo(np.int32).max:
         raise InputError(f"{where}: index {index[:40]} is larger than any column number can be")
     return int(index), number
-
-
-def _parse_finite(word: str) -> float | None:
-    try:
-        number = float(word)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in word else None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minmin.datasets.plain_numbers import parse_number
 from minmin.errors import InputError, near_names
 
 Array = np.ndarray[Any, Any]
@@ -229,7 +230,7 @@ class _Metadata:
         if name not in self._lines:
             return None
         where, text = self._lines[name]
-        number = _parse_finite(text)
+        number = parse_number(text)
         if number is None:
             raise InputError(f"{where}: <{name}> is {text[:40]!r}; it must be a number")
         return number
@@ -275,7 +276,7 @@ def _read(path: Any) -> tuple[_Metadata, list[_Line]]:
 def _split_titles(lines: list[_Line]) -> tuple[list[str], list[_Line]]:
     """The titles of the columns, in lower case, and the lines below. A first line with a number has no titles."""
     words = re.sub("[;:]", " ", lines[0].text.lower()).split() if lines else []
-    has_titles = bool(words) and all(_parse_finite(word) is None for word in words)
+    has_titles = bool(words) and all(parse_number(word) is None for word in words)
     return (words, lines[1:]) if has_titles else ([], lines)
 
 
@@ -298,7 +299,7 @@ def _read_trips(line: _Line, zones: int) -> Iterator[tuple[int, float]]:
         if not pair.strip():
             continue
         destination, colon, text = (part.strip() for part in pair.partition(":"))
-        number = _parse_finite(text)
+        number = parse_number(text)
         if not colon or number is None or number < 0.0:
             raise InputError(
                 f"{line.where}: {pair.strip()[:40]!r} is not 'zone : trips', with a number of trips >= 0 and ';' after"
@@ -311,7 +312,7 @@ def _parse_numbers(line: _Line, names: tuple[str, ...]) -> tuple[float, ...]:
     words = line.text.rstrip("; \t").replace(":", " ").split()
     if len(words) != len(names):
         raise InputError(f"{line.where}: {len(words)} numbers, but a line has {len(names)}: {', '.join(names)}")
-    numbers = [_parse_finite(word) for word in words]
+    numbers = [parse_number(word) for word in words]
     for name, word, number in zip(names, words, numbers, strict=True):
         if number is None:
             raise InputError(f"{line.where}: {name} is {word[:40]!r}; it must be a finite number")
@@ -320,20 +321,12 @@ def _parse_numbers(line: _Line, names: tuple[str, ...]) -> tuple[float, ...]:
 
 def _as_node(given: float | str, largest: int | None, kind: str, where: str) -> int:
     """A node's or a zone's number in the file."""
-    number = _parse_finite(given) if isinstance(given, str) else given
+    number = parse_number(given) if isinstance(given, str) else given
     if number is None or number < 1 or number != int(number) or (largest is not None and number > largest):
         shown = repr(given[:40]) if isinstance(given, str) else f"{given:.15g}"
         upto = "" if largest is None else f" to {largest}"
         raise InputError(f"{where}: {shown} is not a {kind}; {kind}s are whole numbers from 1{upto}")
     return int(number)
-
-
-def _parse_finite(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
 
 
 def _check_number(path: Any, stated: int, found: int, kind: str) -> None:

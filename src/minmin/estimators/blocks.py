@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.errors import InputError, near_names, show
+from minmin.errors import InputError, near_names, shorten, show
 
 Columns = np.ndarray[Any, np.dtype[np.intp]]
 ColumnBlocks = dict[Hashable, Columns]
@@ -31,7 +31,7 @@ def resolve_blocks(blocks: Any, X: Any, n_features: int, names: Sequence[str] | 
     owner = np.full(n_features, -1)
     for number, (name, chosen) in enumerate(columns.items()):
         if len(chosen) == 0:
-            raise InputError(f"block {show(name)} is empty: {_shorten(named[name])} selects no column")
+            raise InputError(f"block {show(name)} is empty: {shorten(show(named[name]))} selects no column")
         taken = chosen[owner[chosen] >= 0]
         if len(taken):
             column = taken[0] if names is None else repr(str(names[taken[0]]))
@@ -81,7 +81,7 @@ def _find_columns(selector: Any, block: Hashable, X: Any, n_features: int, names
     if all(isinstance(name, str) for name in listed.tolist()):
         return np.unique(np.concatenate([_match(name, block, names) for name in listed.tolist()]))
     raise InputError(
-        f"block {show(block)}: {_shorten(selector)} is not a column selector; give a slice, column numbers or "
+        f"block {show(block)}: {shorten(show(selector))} is not a column selector; give a slice, column numbers or "
         "names, or a boolean mask"
     )
 
@@ -120,8 +120,3 @@ def _match(name: str, block: Hashable, names: Sequence[str] | None) -> Columns:
     if not matching:
         raise InputError(f"block {show(block)}: no column is called, or matches, {name!r}: {near_names(name, names)}")
     return np.array(matching, dtype=np.intp)
-
-
-def _shorten(selector: Any) -> str:
-    text = show(selector)
-    return text if len(text) <= 60 else f"{text[:57]}..."

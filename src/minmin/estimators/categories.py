@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
+from minmin.datasets.plain_numbers import looks_like_number, parse_number
 from minmin.errors import InputError
 from minmin.estimators.frames import Codes, Vector
 
@@ -44,6 +46,18 @@ def _write_labels(codes: Codes) -> Codes:
     if set(map(type, codes.labels)) <= {str}:
         return codes
     return codes._replace(labels=[None if label is None else _to_text(label) for label in codes.labels])
+
+
+def warn_of_numbers(categories: Sequence[Category], name: str) -> None:
+    """Warn if most of the different texts of a column look like numbers."""
+    texts = [text for text in categories if text is not None]
+    if 2 * sum(map(looks_like_number, texts)) > len(texts):
+        shown = next((text for text in texts if parse_number(text) is None), texts[0])
+        warnings.warn(
+            f"column {name!r} has text that looks like numbers, such as {shown!r}, and gets a coefficient per text; "
+            "convert it to numbers, or to a categorical type if it holds categories",
+            stacklevel=2,
+        )
 
 
 def name_features(names: Sequence[str], categories: Known) -> list[str]:

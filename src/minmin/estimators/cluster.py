@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from minmin.core.rows import RowVector
 from minmin.errors import InputError
-from minmin.estimators.categories import Category, Known, find_categories
+from minmin.estimators.categories import Category, Known, find_categories, warn_of_numbers
 from minmin.estimators.frames import wrap_frame
 from minmin.estimators.table import RowTable, Table, open_row_table
 from minmin.estimators.text import check_text_options, name_columns, read_known, read_text, require_known_types
@@ -34,12 +34,14 @@ def load_collections(
     columns = {"y": y, "weight": sample_weight, "offset": offset}
     sample = wrap_frame(make_example(X))
     names = None if sample is None else name_columns(sample)
-    texts = []
-    if names is not None:
-        texts = [name for name, dtype in zip(names, X.dtypes, strict=True) if not _is_number(dtype)]
+    types = {} if names is None else dict(zip(names, X.dtypes, strict=True))
+    texts = [name for name, dtype in types.items() if not _is_number(dtype)]
     matrix: RowMatrix | RowTable
     if texts:
         known = _find_categories(X, texts)
+        for name in texts:
+            if str(types[name]) != "category":
+                warn_of_numbers(known[name], name)
         session = load_rows({"X": X}, columns, partial(_read_text, known=known, missing=estimator.missing))
         matrix = open_row_table(session.load("X", None))
     else:

@@ -26,10 +26,14 @@ _OBJECTS = {
 
 
 class Codes(NamedTuple):
-    """A column of categories: their labels, and for every row the number of its label; -1 if the value is missing."""
+    """A column of categories: their labels, and for every row the number of its label; -1 if the value is missing.
+
+    ``declared`` says that the frame calls them categories, not text.
+    """
 
     numbers: Vector
     labels: list[Any]
+    declared: bool = False
 
 
 class Frame(ABC):
@@ -109,7 +113,7 @@ class PandasFrame(Frame):
     def read_codes(self, column: int) -> Codes:
         values = self.frame.iloc[:, column]
         if isinstance(values.dtype, sys.modules["pandas"].CategoricalDtype):
-            return Codes(values.cat.codes.to_numpy(), values.cat.categories.tolist())
+            return Codes(values.cat.codes.to_numpy(), values.cat.categories.tolist(), True)
         numbers, labels = sys.modules["pandas"].factorize(values)
         return Codes(numbers, labels.tolist())
 
@@ -142,14 +146,15 @@ class PolarsFrame(Frame):
 
     def read_codes(self, column: int) -> Codes:
         polars, values = sys.modules["polars"], self.frame.to_series(column)
-        if values.dtype == polars.String:
+        is_text = values.dtype == polars.String
+        if is_text:
             values = values.cast(polars.Categorical)
         used = values.drop_nulls().unique()
         numbers, known = values.to_physical(), used.to_physical().to_numpy()
         labels: list[Any] = [None] * (int(known.max()) + 1 if len(known) else 0)
         for number, label in zip(known.tolist(), used.cast(polars.String).to_list(), strict=True):
             labels[number] = label
-        return Codes(numbers.cast(polars.Int64).fill_null(-1).to_numpy(), labels)
+        return Codes(numbers.cast(polars.Int64).fill_null(-1).to_numpy(), labels, not is_text)
 
     def _numpy_type(self, column: int) -> Any:
         name = str(self.types[column]).lower()
@@ -182,7 +187,7 @@ class ArrowTable(Frame):
         if values.num_chunks == 0:
             return Codes(np.zeros(0, dtype=np.int32), [])
         parts = [chunk.indices.cast(pyarrow.int32()).fill_null(-1).to_numpy() for chunk in values.chunks]
-        return Codes(np.concatenate(parts), values.chunk(0).dictionary.to_pylist())
+        return Codes(np.concatenate(parts), values.chunk(0).dictionary.to_pylist(), has_dictionary)
 
     def _numpy_type(self, column: int) -> Any:
         return self.types[column].to_pandas_dtype()

@@ -79,14 +79,23 @@ class Summary:
             writer.writerow(self.columns)
             writer.writerows(zip(*(values.tolist() for values in self.columns.values()), strict=True))
 
-    def plot(self) -> Any:
+    def plot(self, columns: Any = None, top: int = 30) -> Any:
         """Draw the coefficients with their intervals, by block, without the intercept; needs matplotlib.
+
+        Parameters
+        ----------
+        columns : selector, optional
+            Names and patterns of names in the table, such as ``["age", "city=*"]``, or other selectors as in
+            ``blocks``; by default all.
+        top : int, at most 200
+            If there are more columns than this, draw those with the largest ``|z|``. That does not depend on the units
+            of the columns, as the size of a coefficient does. With several classes, the largest counts.
 
         Returns
         -------
         matplotlib.figure.Figure
         """
-        return plot_summary(self)
+        return plot_summary(self, columns, top)
 
 
 def make_summary(

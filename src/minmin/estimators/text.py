@@ -20,6 +20,7 @@ from minmin.estimators.categories import (
     recognise,
     require_present,
     require_seen,
+    warn_of_numbers,
 )
 from minmin.estimators.frames import NOTHING, NUMBERS, OTHER, TEXT, Codes, Frame, Vector, wrap_frame
 from minmin.estimators.partitions import check_partitions
@@ -117,6 +118,8 @@ def _read_table(frame: Frame, refuse_missing: bool) -> tuple[Table, dict[str, li
         if refuse_missing:
             require_present(codes, names[column])
         known[names[column]], numbers = find_categories(codes)
+        if not codes.declared:
+            warn_of_numbers(known[names[column]], names[column])
         places[:, place] = (numbers + start)[codes.numbers]
         start += len(known[names[column]])
     return _make_table(frame, names, known, places), known

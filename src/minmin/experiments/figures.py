@@ -104,7 +104,7 @@ def _scaling_figure(summary: Summary) -> Figure:
     fixed = {"kappa_x": "\\kappa_y = 10^4", "kappa_y": "\\kappa_x = 10^2"}
     for axis, group in zip(panels[0], fixed, strict=True):
         axis.set_title(f"${fixed[group]}$ fixed, $\\{group}$ grows")
-    return _finish(figure, "Calls against condition numbers, coupled quadratics", columns=3)
+    return _finish(figure, "Calls against condition numbers, coupled quadratics, $L_x = L_y = 1$", columns=3)
 
 
 def _label_curves(summary: Summary, settings: list[Setting], kinds: list[str]) -> dict[str, str]:

@@ -36,7 +36,8 @@ class Client:
     problem : Problem
         f_i. Its y is private.
     weight : float
-        w_i, positive. A run divides by the sum of all weights, so the number of samples is a valid weight.
+        w_i, positive, such as the number of samples. A run minimises the mean of the f_i with these weights: it divides
+        them by their sum, over all clients.
     y0 : array, optional
         The starting point of y_i; zero by default.
     store : StateStore, optional

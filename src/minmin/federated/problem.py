@@ -38,11 +38,11 @@ class UnseenY(Parts):
 
 
 class Federation(Problem):
-    """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i), of which the server holds x alone.
+    """f(x, y_1, …, y_M) = Σ p_i f_i(x, y_i), of which the server holds x alone; p_i is the share of client i's weight.
 
-    A method uses it like a :class:`minmin.Sum`. The parts of y are empty arrays, since y_i stays with its client, and
-    tasks on them are sent to the clients. One ∇ₓf takes one round. All counted copies share the session. ``values``:
-    whether rounds ask for f as well.
+    A method uses it like a :class:`minmin.Sum` with the weights p_i. The parts of y are empty arrays, since y_i stays
+    with its client, and tasks on them are sent to the clients. One ∇ₓf takes one round. All counted copies share the
+    session. ``values``: whether rounds ask for f as well.
     """
 
     y_is_remote = True

@@ -61,11 +61,14 @@ def run(
     evaluate_every: int = 0,
     **options: Any,
 ) -> Result:
-    """Minimise Σ w_i f_i(x, y_i) over clients that share x and keep y_i private.
+    """Minimise Σ p_i f_i(x, y_i) over clients that share x and keep y_i private, with p_i = w_i / Σ w_j.
+
+    w_i is the ``weight`` of client i. So f is the weighted mean of the f_i.
 
     This is the federated application in Section 5 of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439. In a round the
     server sends x, and every client moves its y_i and sends ∇ₓf_i back. So one round is one call of ∇ₓ. The methods are
-    those of :func:`minmin.minimize` on a :class:`minmin.Sum`, and the result x is bit-identical to theirs.
+    those of :func:`minmin.minimize` on a :class:`minmin.Sum` with the weights p_i, and the result x is bit-identical to
+    theirs.
 
     Parameters
     ----------

@@ -51,7 +51,8 @@ class Sum(Problem):
     terms : sequence of Problem
         All with the same d_x.
     weights : sequence of float, optional
-        Positive; by default equal, with sum one.
+        Positive, and used as they are; by default equal, with sum one. ``minmin.federated.run`` divides the weights of
+        its clients by their sum.
     constants : Constants, optional
         Of the sum; by default the weighted sums of the terms' constants in x, and the worst of them in y.
     """
