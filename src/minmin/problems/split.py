@@ -186,7 +186,8 @@ class _SplitEvaluation(EvaluationOfSum):
     def rounding(self) -> RoundingScale:
         """That of f, with the precision of the worse one and the fixed terms of both."""
         of_f, of_g = self.original.rounding, self._of_g.rounding
-        return of_f._replace(eps=max(of_f.eps, of_g.eps), fixed_terms=of_f.fixed_terms + of_g.fixed_terms)
+        eps, value_eps = max(of_f.eps, of_g.eps), max(of_f.value_eps, of_g.value_eps)
+        return of_f._replace(eps=eps, fixed_terms=of_f.fixed_terms + of_g.fixed_terms, value_eps=value_eps)
 
     def _compute_value(self) -> float:
         return self.original.value + self._of_g.value
