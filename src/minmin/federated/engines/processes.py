@@ -58,7 +58,7 @@ class ProcessEngine(Engine):
     def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> dict[int, Envelope]:
         # Both ends of a pipe may block, so each client has a thread. Killing the process unblocks its thread.
         tasks = {
-            self._threads.submit(_ask, self._running[number].connection, requests[number].data): number
+            self._threads.submit(_receive, self._running[number].connection, requests[number].data): number
             for number in self._make_ready(requests)
         }
         replies = self._gather(tasks, timeout)
@@ -145,17 +145,11 @@ def _find_late(tasks: Iterable[futures.Future[Any]], timeout: float | None) -> s
             return late
 
 
-def _ask(connection: Channel, data: bytes) -> bytes | None:
-    """Send a request and return the reply; None if there is none."""
+def _receive(connection: Channel, request: bytes | None = None) -> bytes | None:
+    """Send a request, if there is one, and return what comes back; None if nothing does."""
     try:
-        connection.send_bytes(data)
-    except OSError:
-        return None
-    return _receive(connection)
-
-
-def _receive(connection: Channel) -> bytes | None:
-    try:
+        if request is not None:
+            connection.send_bytes(request)
         return connection.recv_bytes()
     except (EOFError, OSError):
         return None
