@@ -177,11 +177,11 @@ class RemoteSlice(Slice):
 class _RemoteEvaluation(Evaluation):
     """f at x and at the y_i of the clients, computed from their replies."""
 
-    __slots__ = ("_replies", "_session", "_weights")
+    __slots__ = ("_federation", "_replies", "_weights")
 
     def __init__(self, x: Vector, federation: Federation, replies: Sequence[Reply]):
         super().__init__(x, UnseenY(federation.prototype, federation.part_weights), UNCOUNTED)
-        self._session = federation.session
+        self._federation = federation
         self._weights = federation.part_weights
         self._replies = replies
 
@@ -219,7 +219,7 @@ class _RemoteEvaluation(Evaluation):
     @property
     def nonfinite_place(self) -> str:
         outside = [number for number, reply in enumerate(self._replies) if reply.memory.get("outside", False)]
-        return f" at {self._session.name_clients(outside)}" if outside else ""
+        return f" at {self._federation.session.name_clients(outside)}" if outside else ""
 
 
 def _average(weights: Sequence[float], replies: Sequence[Reply]) -> Array:

@@ -15,18 +15,14 @@ _MOST_VARIABLES = 10**9
 WEIGHTS = 1.0 / _LARGE, _LARGE
 _RANGES: dict[str, tuple[float, ...]] = {
     # in a Description
-    "d_x": (1, _MOST_VARIABLES),
-    "d_y": (1, _MOST_VARIABLES),
+    **dict.fromkeys(("d_x", "d_y"), (1, _MOST_VARIABLES)),
     "weight": WEIGHTS,
     # in its constants
-    "L_x": (*WEIGHTS, math.inf),
-    "L_y": (*WEIGHTS, math.inf),
-    "mu_x": (*WEIGHTS, 0.0),
-    "mu_y": (*WEIGHTS, 0.0),
+    **dict.fromkeys(("L_x", "L_y"), (*WEIGHTS, math.inf)),
+    **dict.fromkeys(("mu_x", "mu_y"), (*WEIGHTS, 0.0)),
     # in a Reply
     "value": (-_FINITE, _FINITE),
-    "grad_y_square": (0.0, _FINITE),
-    "y_square": (0.0, _FINITE),
+    **dict.fromkeys(("grad_y_square", "y_square"), (0.0, _FINITE)),
     "fixed_terms": (0.0, _LARGE),
     "eps": (0.0, 1.0),
     "calls": (0, 10**12),

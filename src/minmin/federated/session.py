@@ -18,6 +18,7 @@ from minmin.federated.engines import Engine
 from minmin.federated.protocol import Envelope, Message, MessageError
 from minmin.federated.ranges import find_number_outside
 from minmin.federated.tasks import describe_task
+from minmin.log import LOG
 from minmin.loop.stopping import RunEnded
 
 MessageType = TypeVar("MessageType", bound=Message)
@@ -162,7 +163,7 @@ class Session:
         count = len(self.traffic.client_seconds)
         valid: dict[int, Envelope] = {}
         faults: dict[int, str] = {}
-        for _ in range(self._policy.retries + 1):
+        for retries_left in range(self._policy.retries, -1, -1):
             missing = [number for number in range(count) if number not in valid]
             replies = self._exchange(dict.fromkeys(missing, request))
             new = {}
@@ -172,6 +173,8 @@ class Session:
                     new[number] = replies[number]
                 else:
                     faults[number] = fault
+                    named, round_ = self.name_clients([number]), request.label.round
+                    LOG.warning("%s %s in round %d; retries left: %d", named, fault, round_, retries_left)
             if counts:
                 self._count(request, len(missing), new)
             valid |= new

@@ -48,50 +48,45 @@ def descendants(*ancestors: int) -> set[int]:
     return found
 
 
-def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in ("SIGTERM", "SIGHUP"):  # may reach a whole process group; a handler is not inherited by the command
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: None)
-    ours, theirs = os.pipe()
-    second = os.fork()
-    _adopt_orphans()
-    if second == 0:
-        os.close(theirs)
-        os.setsid()  # a group of processes, to be killed together
-        command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
-        _wait(ours, lambda: command.poll() is not None)
-        _kill_all(os.getpid())
-    else:
-        os.close(ours)
-        _wait(sys.stdin.fileno(), lambda: os.waitpid(second, os.WNOHANG)[0] == second)
-        _kill_all(second)
-
-
-def _adopt_orphans() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def _wait(pipe: int, has_ended: Callable[[], bool]) -> None:
     """Wait until the other end of a pipe is closed, or a process has ended."""
     while not has_ended() and not select.select([pipe], [], [], _POLL_SECONDS)[0]:
         pass
 
 
-def _kill_all(group: int) -> None:
-    """Kill all that this process and its children have started; where that is not known, the group of the second."""
-    if sys.platform != "linux":
-        with contextlib.suppress(OSError):
-            os.killpg(group, signal.SIGKILL)
-        return
-    while others := descendants(os.getpid()):
-        for other in others:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(other, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(-1, 0)
+if sys.platform != "win32":  # which has no engine "flower"
 
+    def main() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGHUP):  # reach whole groups; a handler is not inherited by the command
+            signal.signal(number, lambda *_: None)
+        ours, theirs = os.pipe()
+        second = os.fork()
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        if second == 0:
+            os.close(theirs)
+            os.setsid()  # a group of processes, to be killed together
+            command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+            _wait(ours, lambda: command.poll() is not None)
+            _kill_all(os.getpid())
+        else:
+            os.close(ours)
+            _wait(sys.stdin.fileno(), lambda: os.waitpid(second, os.WNOHANG)[0] == second)
+            _kill_all(second)
 
-if __name__ == "__main__":
-    main()
+    def _kill_all(group: int) -> None:
+        """Kill all that this process and its children have started; where that is not known, the second's group."""
+        if sys.platform == "linux":
+            while others := descendants(os.getpid()):
+                for other in others:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(other, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(-1, 0)
+        else:
+            with contextlib.suppress(OSError):
+                os.killpg(group, signal.SIGKILL)
+
+    if __name__ == "__main__":
+        main()

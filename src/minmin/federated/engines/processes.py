@@ -18,6 +18,7 @@ from minmin.federated.client import Client
 from minmin.federated.engines.base import Channel, Engine
 from minmin.federated.engines.states import copy_states_back, move_to_folders
 from minmin.federated.protocol import Envelope
+from minmin.log import LOG
 
 _SPAWN = multiprocessing.get_context("spawn")
 _START_SECONDS = 60.0
@@ -108,6 +109,8 @@ class ProcessEngine(Engine):
 
     def _start(self, number: int) -> None:
         self._stop(number)
+        if number in self.started:
+            LOG.warning("the process of client %d has died or was late; it is started again", number)
         ours, theirs = _SPAWN.Pipe()
         process = _SPAWN.Process(target=_serve, args=(self._clients[number], theirs), daemon=True)
         try:
