@@ -80,7 +80,7 @@ REPLIES = [
     ({"seconds": -1.0}, "seconds = -1, which"),
     ({"seconds": 1e300}, "seconds = 1e+300, which"),
     ({"value": math.nan}, "value = nan, which must be finite"),
-    ({"value": None}, "no value"),
+    ({"value": None}, "value = None, which must be finite"),
     ({"calls": {"grad_y": -1}}, "calls = -1, which"),
     ({"calls": {"grad_y": 2**62}}, "calls = 4.61169e+18, which"),
     ({"vector": np.full(6, np.inf)}, "a vector of norm inf"),

@@ -21,15 +21,14 @@ _RANGES: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("L_x", "L_y"), (*WEIGHTS, math.inf)),
     **dict.fromkeys(("mu_x", "mu_y"), (*WEIGHTS, 0.0)),
     # in a Reply
-    "value": (-_FINITE, _FINITE),
     **dict.fromkeys(("grad_y_square", "y_square"), (0.0, _FINITE)),
     "fixed_terms": (0.0, _LARGE),
     "eps": (0.0, 1.0),
     "calls": (0, 10**12),
     "seconds": (0.0, 1e9),
 }
-"""By the name of a field: the least number, the largest, and perhaps one more. What is not here, such as a metric, may
-be any number; the numbers in a task's memory have their own rule, :attr:`YTask.never_negative`."""
+"""By the name of a field: the least number, the largest, and perhaps one more. A metric may
+be any number. The session checks what else depends on the request: f, and the numbers in a task's memory."""
 
 
 def find_number_outside(message: Message) -> str | None:
