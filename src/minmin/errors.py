@@ -76,7 +76,7 @@ def as_number(value: Any, name: str) -> float:
         raise InputError(f"{name} must be a number, got {show(value)}")
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number, got {show(value)}") from None
 
 

@@ -91,7 +91,7 @@ class History:
         if column not in self.columns:
             raise KeyError(f"no column {column!r}; the columns are {', '.join(self.columns)}")
         index = self.columns.index(column)
-        dtype = np.int64 if column.startswith("grad") else np.float64
+        dtype = np.int64 if column in ("grad_x", "grad_y") else np.float64
         return np.array([row[index] for row in self._rows], dtype=dtype)
 
     def __getattr__(self, name: str) -> np.ndarray[Any, Any]:

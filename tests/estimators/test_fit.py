@@ -1,5 +1,6 @@
 """What a fit takes and what it leaves behind."""
 
+import logging
 import pickle
 import warnings
 from dataclasses import replace
@@ -112,6 +113,22 @@ def test_single_precision_stays_where_it_suffices(family):
     tight = MODELS[family](alpha=1e-3, tol=1e-12).fit(X, sample.y)
     assert tight.coef_.dtype == np.float64
     assert tight.gap_bound_ <= 1e-12
+
+
+def test_the_stages_of_a_fit_are_logged(caplog):
+    sample = case("squared")
+    with caplog.at_level(logging.INFO, logger="minmin"):
+        MODELS["squared"](alpha=1e-3, tol=1e-12).fit(sample.X.astype(np.float32), sample.y)
+    stages = [record.getMessage() for record in caplog.records if record.name == "minmin"]
+    beginnings = [
+        "the null model has f = ",
+        "reduced-newton begins, with x as the outer block",
+        "reduced-newton has ended as stalled after ",
+        "single precision does not reach tol = 1e-12; the fit goes on in float64",
+        "reduced-newton begins, with x as the outer block",
+        "reduced-newton has ended as converged after ",
+    ]
+    assert [stage[: len(beginning)] for stage, beginning in zip(stages, beginnings, strict=True)] == beginnings
 
 
 def least_squares_gap(model, X, y, weights, alpha):

@@ -166,6 +166,23 @@ class Planned(Misbehaving):
         return super()._run_task(message, request)
 
 
+class Lying(federated.Client):
+    """Sends other numbers than it should: in its description, or in its replies from some round on."""
+
+    def __init__(self, problem, *, kind, numbers, since=0, name="liar"):
+        super().__init__(problem, name=name)
+        self.kind, self.numbers, self.since = kind, numbers, since
+
+    def handle(self, request):
+        message = super().handle(request).message
+        if message.kind != self.kind or message.round < self.since:
+            return Envelope(message)
+        changed = dict(self.numbers)
+        if "memory" in changed:
+            changed["memory"] = {**message.memory, **changed["memory"]}
+        return Envelope(replace(message, **changed))
+
+
 class Listening(federated.Engine):
     """Another engine, with every message that passes kept as bytes."""
 

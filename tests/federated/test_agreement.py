@@ -95,7 +95,7 @@ def test_single_precision_is_asked_for_by_y0():
 def test_precisions_do_not_mix():
     rng = np.random.default_rng(0)
     single, double = quadratic(rng, 3, 2, "float32"), quadratic(rng, 3, 2)
-    with pytest.raises(minmin.InputError, match="client 1 computes in float64, but client 0 in float32"):
+    with pytest.raises(minmin.InputError, match="client 1 has dtype = float64, but client 0 has float32"):
         federated.run([federated.Client(single), federated.Client(double)])
     with pytest.raises(minmin.InputError, match="x0 is float32, but the clients compute in float64"):
         federated.run([federated.Client(double)], x0=np.zeros(3, "float32"))

@@ -76,7 +76,7 @@ class LosingEngine(LocalEngine):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber", "softmax"])
-def test_lost_groups_change_nothing(loss):
+def test_lost_groups_change_nothing(loss, caplog):
     data = make_data(loss, seed=4)
     whole, _ = make_in_groups(loss, data, 4)
     expected = minmin.minimize(whole, method="reduced-newton", tol=1e-10)
@@ -88,6 +88,9 @@ def test_lost_groups_change_nothing(loss):
     finally:
         LosingEngine.share = 0.0
     assert LosingEngine.lost >= 5
+    warnings = [record for record in caplog.records if (record.name, record.levelname) == ("minmin", "WARNING")]
+    assert len(warnings) >= 5
+    assert all("of the rows was lost; the group is made anew" in record.getMessage() for record in warnings)
     agree(expected, found, rtol=1e-12)
 
 

@@ -127,6 +127,11 @@ class Evaluation(ABC):
         """Where an entry of a gradient is, in the user's words; ``gradient`` is a name in :meth:`known_gradients`."""
         return f"index {index}"
 
+    @property
+    def nonfinite_place(self) -> str:
+        """Where f is not finite, after "f is NaN or infinite", if no gradient tells it."""
+        return ""
+
     @abstractmethod
     def _compute_value(self) -> float: ...
 
@@ -181,7 +186,7 @@ def explain_nonfinite(evaluation: Evaluation) -> str:
         for place, array in _name_parts(gradient)
         for index in np.flatnonzero(~np.isfinite(array))[:1]
     ]
-    what = " and ".join(found) or "f is NaN or infinite"
+    what = " and ".join(found) or f"f is NaN or infinite{evaluation.nonfinite_place}"
     return f"{what}; f may be infinite or undefined here, or {GRADIENT_MAY_BE_WRONG}"
 
 

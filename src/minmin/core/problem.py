@@ -34,6 +34,8 @@ class YTask(ABC):
     name: ClassVar[str]
     memory_types: ClassVar[tuple[type, ...]] = ()
     """The NamedTuples that the memory is made of."""
+    never_negative: ClassVar[tuple[str, ...]] = ()
+    """The numbers in the memory that are never negative and that a server uses: it refuses replies where they are."""
     named: ClassVar[dict[str, type[YTask]]] = {}
     """All tasks by their names."""
 

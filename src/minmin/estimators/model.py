@@ -29,6 +29,7 @@ from minmin.estimators.table import spread_blocks
 from minmin.estimators.table_split import split_data
 from minmin.estimators.targets import refuse_text
 from minmin.estimators.text import TextColumns, check_data
+from minmin.log import LOG
 from minmin.problems.linear.designs import tidy_csr, wrap_checked
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
@@ -140,30 +141,23 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
-        rows = self._check_target(y, weights)
-        if offset is not None:
-            offset = check_offset(offset, matrix.shape[0])
-            self._refuse_offset()
-        names = getattr(self, "feature_names_in_", None)
-        blocks = resolve_blocks(self.blocks, X, self.n_features_in_, names)
-        return matrix, rows._replace(offset=offset), spread_blocks(blocks, matrix)
+        column = None if offset is None else check_offset(offset, matrix.shape[0])
+        return self._check_rows(matrix, y, weights, column, X)
 
     def _check_collections(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
         """The same for Dask collections, which stay where they are."""
-        weights: Any
         matrix, y, weights, offset = load_collections(self, X, y, sample_weight, offset)
         if self._numeric_target and y.dtype.kind == "U":
             refuse_text(y.example)
-        rows = self._check_target(y, weights)
-        if offset is not None:
-            self._refuse_offset()
-        names = getattr(self, "feature_names_in_", None)
-        blocks = resolve_blocks(self.blocks, make_example(X), self.n_features_in_, names)
-        return matrix, rows._replace(offset=offset), spread_blocks(blocks, matrix)
+        return self._check_rows(matrix, y, weights, offset, make_example(X))
 
-    def _refuse_offset(self) -> None:
-        if self._outputs:
+    def _check_rows(self, matrix: Any, y: Any, weights: Any, offset: Any, X: Any) -> tuple[Any, Rows, ColumnBlocks]:
+        rows = self._check_target(y, weights)
+        if offset is not None and self._outputs:
             raise InputError(f"offset needs two classes, and y has {self._outputs[0]}; leave offset out")
+        names = getattr(self, "feature_names_in_", None)
+        blocks = resolve_blocks(self.blocks, X, self.n_features_in_, names)
+        return matrix, rows._replace(offset=offset), spread_blocks(blocks, matrix)
 
     def _check_parameters(self) -> None:
         check_scalar(self.tol, "tol", Real, min_val=0.0, include_boundaries="neither")
@@ -195,10 +189,12 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         sample, if it is known. The bound is that of the coefficients and the intercept which the user gets.
         """
         null = null or fit_null_model(problem, bool(self.fit_intercept))
+        LOG.info("the null model has f = %.6g", null.value)
         if start is None and self.fit_intercept:
             start = self._start_at(sample.design, np.zeros((*self._outputs, sample.design.n_features)), null.intercept)
         result = self._run(problem, start, null, self.max_seconds)
         if result.status == "stalled" and result.x.dtype == np.float32:
+            LOG.info("single precision does not reach tol = %g; the fit goes on in float64", self.tol)
             left = None if self.max_seconds is None else max(self.max_seconds - result.seconds, 0.0)
             problem = self._problem(sample._replace(design=sample.design.in_double()), alphas)
             result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)), null, left)

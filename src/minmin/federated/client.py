@@ -23,6 +23,7 @@ from minmin.errors import InputError, as_number
 from minmin.federated import protocol
 from minmin.federated.clip_and_noise import ClipAndNoise
 from minmin.federated.protocol import Envelope, Message, MessageError
+from minmin.federated.ranges import WEIGHTS
 from minmin.federated.store import ClientState, MemoryStore, StateStore
 from minmin.federated.tasks import build_task, public_part, run_task
 from minmin.problems.sum import JOINTLY_EXPENSIVE, Sum
@@ -72,8 +73,9 @@ class Client:
         require_two_blocks(problem, "a client")
         if problem.has_terms:
             raise InputError("terms are not supported in a federation yet; minmin.Sum of Composite problems runs here")
-        if not 0.0 < as_number(weight, "weight") < math.inf:
-            raise InputError(f"weight = {weight} must be positive and finite")
+        least, largest = WEIGHTS
+        if not least <= as_number(weight, "weight") <= largest:
+            raise InputError(f"weight = {weight} must be positive and finite, from {least:g} to {largest:g}")
         self.weight = float(weight)
         self.store = MemoryStore() if store is None else store
         if blur is not None:
@@ -168,15 +170,19 @@ class Client:
             memory = state.memory
         memory, evaluation, vector = run_task(task, self._problem, to_like(message.x, self.y0), memory)
         if getattr(memory, "outside", False):  # as in YMemory; the memories of most tasks have no such field
-            return self._reply_outside(message, request, memory, started)
-        reply = self._reply(request, evaluation, vector, public_part(memory), value=message.value, started=started)
-        if not (all_finite(reply.vector) and math.isfinite(reply.grad_y_square)):
-            return _refuse(message, "not finite")
-        return self._save(message, request, evaluation.y, memory, reply)
+            y, reply = memory.y, self._reply_outside(message, memory, started)
+        else:
+            y, known = evaluation.y, public_part(memory)
+            reply = self._reply(request, evaluation, vector, known, value=message.value, started=started)
+            if not (all_finite(reply.vector) and math.isfinite(reply.grad_y_square)):
+                return _refuse(message, "not finite")
+        envelope = Envelope(reply)  # stored first, so that the reply can be repeated
+        self.store.save(message.run, ClientState(message.round, y, memory, request.digest, envelope))
+        return envelope
 
-    def _reply_outside(self, message: protocol.TaskRequest, request: Envelope, memory: Any, started: float) -> Envelope:
+    def _reply_outside(self, message: protocol.TaskRequest, memory: Any, started: float) -> protocol.Reply:
         """Say that x is outside of f's domain: the memory says so, and y_i stays where it is."""
-        reply = protocol.Reply(
+        return protocol.Reply(
             message.run,
             message.round,
             vector=0.0 * message.x,
@@ -189,15 +195,6 @@ class Client:
             calls=dict(self._tally.counts),
             seconds=time.perf_counter() - started,
         )
-        return self._save(message, request, memory.y, memory, reply)
-
-    def _save(
-        self, message: protocol.TaskRequest, request: Envelope, y: Array, memory: Any, reply: protocol.Reply
-    ) -> Envelope:
-        """Keep the state after a round, so that its reply can be repeated; then return the reply."""
-        envelope = Envelope(reply)
-        self.store.save(message.run, ClientState(message.round, y, memory, request.digest, envelope))
-        return envelope
 
     def _evaluate(self, message: protocol.EvaluateRequest, request: Envelope) -> protocol.Reply:
         started = time.perf_counter()

@@ -14,7 +14,7 @@ from minmin.core.counting import UNCOUNTED
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, YTask
 from minmin.core.rounding import RoundingScale
-from minmin.core.vectors import Parts, Vector
+from minmin.core.vectors import Parts, Vector, square
 from minmin.errors import InputError, UnsupportedError
 from minmin.federated.protocol import Description, Reply
 from minmin.federated.session import Session
@@ -114,8 +114,7 @@ class Federation(Problem):
         for reply in replies:
             for kind, count in reply.calls.items():
                 if kind not in ("grad_x", "value"):
-                    for _ in range(count):
-                        self.tally.add(kind)
+                    self.tally.note(kind, count)
 
 
 def _check_descriptions(descriptions: Sequence[Description]) -> None:
@@ -125,16 +124,13 @@ def _check_descriptions(descriptions: Sequence[Description]) -> None:
         raise InputError(f"more than one client is called {min(shared)!r}; give each its own name, or none")
     first = descriptions[0]
     for number, description in enumerate(descriptions):
-        if description.d_x != first.d_x:
-            raise InputError(
-                f"client {number} has d_x = {description.d_x}, but client 0 has {first.d_x}; x is shared, so all "
-                "clients need the same d_x"
-            )
-        if description.dtype != first.dtype:
-            raise InputError(
-                f"client {number} computes in {description.dtype}, but client 0 in {first.dtype}; x is shared, so all "
-                "clients need the same type"
-            )
+        for name in ("d_x", "dtype"):
+            own, other = getattr(description, name), getattr(first, name)
+            if own != other:
+                raise InputError(
+                    f"client {number} has {name} = {own}, but client 0 has {other}; x is shared, so all clients need "
+                    f"the same {name}"
+                )
 
 
 def _fingerprint(description: Description) -> str:
@@ -181,10 +177,11 @@ class RemoteSlice(Slice):
 class _RemoteEvaluation(Evaluation):
     """f at x and at the y_i of the clients, computed from their replies."""
 
-    __slots__ = ("_replies", "_weights")
+    __slots__ = ("_federation", "_replies", "_weights")
 
     def __init__(self, x: Vector, federation: Federation, replies: Sequence[Reply]):
         super().__init__(x, UnseenY(federation.prototype, federation.part_weights), UNCOUNTED)
+        self._federation = federation
         self._weights = federation.part_weights
         self._replies = replies
 
@@ -200,7 +197,7 @@ class _RemoteEvaluation(Evaluation):
     def _compute_rounding(self) -> RoundingScale:
         pairs = list(zip(self._weights, self._replies, strict=True))
         y_norm = math.sqrt(sum(w * reply.y_square for w, reply in pairs))
-        fixed_terms = math.sqrt(sum(w * reply.fixed_terms**2 for w, reply in pairs))
+        fixed_terms = math.sqrt(sum(w * square(reply.fixed_terms) for w, reply in pairs))
         return RoundingScale(max(reply.eps for reply in self._replies), y_norm, fixed_terms)
 
     def _compute_value(self) -> float:
@@ -218,6 +215,11 @@ class _RemoteEvaluation(Evaluation):
     def known_gradients(self) -> dict[str, Vector]:
         """None: if a gradient is not finite, the client has not sent it."""
         return {}
+
+    @property
+    def nonfinite_place(self) -> str:
+        outside = [number for number, reply in enumerate(self._replies) if reply.memory.get("outside", False)]
+        return f" at {self._federation.session.name_clients(outside)}" if outside else ""
 
 
 def _average(weights: Sequence[float], replies: Sequence[Reply]) -> Array:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from minmin.core.bound import UNKNOWN
 from minmin.core.orientation import Outer
 from minmin.core.start import make_start
-from minmin.errors import InputError, UnsupportedError, as_count, near_names
+from minmin.errors import InputError, MinMinError, UnsupportedError, as_count, near_names
 from minmin.federated.baselines import FedAvg, FederatedReconstruction, LocalMethod, ProxSkip, Scaffold
 from minmin.federated.checkpoint import ServerCheckpoint
 from minmin.federated.client import Client
@@ -101,7 +101,7 @@ def run(
         How many seconds a client has for one reply before it is asked again; 600 by default, None for no limit.
     retries : int
         How often a client is asked again if it sends no valid reply. After that the run ends with the status
-        ``interrupted`` and returns what it has reached.
+        ``interrupted`` and returns what it has reached: x, f and the bound of the last full round.
     values : bool
         Record f in the history. For "bam" this takes one more message after every round. The final f is always
         computed.
@@ -154,7 +154,12 @@ def run(
             extra_metrics=metrics,
             file=file,
         )
-        result = loop.run()
+        try:
+            result = loop.run()
+        except MinMinError as error:
+            if error.result is not None:
+                error.result = replace(error.result, y=None)
+            raise
         return _complete_result(federation, result, is_convex=not loop.has_seen_not_convex)
 
 
@@ -184,14 +189,18 @@ def _build_method(
 def _complete_result(federation: Federation, result: Result, *, is_convex: bool) -> Result:
     """The result without y and with the final f.
 
-    It has a new bound, for the current y_i, if a step was interrupted; but none if f is not convex.
+    It has a new bound, for the current y_i, if a step was interrupted; but none if f is not convex. A run that ended in
+    the middle of a round has f and the bound of its last full round, since it is not known which y_i have moved.
     """
+    result = replace(result, y=None)
+    if federation.session.in_round and math.isfinite(result.fun + result.gap_bound):
+        return result
     try:
         cut = is_convex and (not result.success or not federation.session.has_worked)
         final = federation.ask(make_start(federation, result.x)[0], gradient=cut)
-        bound = federation.bound(final) if cut else result.bound
-        if bound.is_proved and not result.certified:  # no stronger than the bound that the run itself had
-            bound = bound._replace(basis="estimate")
-        return replace(result, y=None, fun=final.value, bound=bound)
     except RunEnded:
-        return replace(result, y=None, bound=UNKNOWN)
+        return result
+    bound = federation.bound(final) if cut else result.bound
+    if bound.is_proved and not result.certified:  # no stronger than the bound that the run itself had
+        bound = bound._replace(basis="estimate")
+    return replace(result, fun=final.value, bound=bound)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from minmin.core.arrays import Array, all_finite
+from minmin.core.arrays import Array
 from minmin.core.problem import YTask
-from minmin.errors import InputError, MinMinError, as_count, show
+from minmin.core.vectors import norm
+from minmin.errors import InputError, MinMinError, UserCodeError, as_count, show
 from minmin.federated import protocol
 from minmin.federated.engines import Engine
 from minmin.federated.protocol import Envelope, Message, MessageError
+from minmin.federated.ranges import find_number_outside
 from minmin.federated.tasks import describe_task
+from minmin.log import LOG
 from minmin.loop.stopping import RunEnded
 
 MessageType = TypeVar("MessageType", bound=Message)
@@ -30,6 +33,8 @@ with each try."""
 _NO_REPLY = "did not answer"
 _MAX_NAMED = 5
 """How many clients an error names; a federation may have thousands."""
+_LONGEST_TEXT = 200
+"""How many characters of a client's text an error shows."""
 
 
 class ClientError(MinMinError):
@@ -74,6 +79,7 @@ class Session:
 
     Every message carries the name of the run; if it is empty, clients reply for their newest run. ``traffic`` counts
     descriptions and rounds; evaluations and metrics are left out, since they are not part of the cost of a method.
+    ``in_round`` says whether a round was begun and not finished, so that only some clients may have moved their y_i.
     """
 
     def __init__(self, engine: Engine, count: int, policy: Policy, run: str = ""):
@@ -81,6 +87,7 @@ class Session:
         self.rounds = 0
         self.traffic = Traffic(0, 0, (0.0,) * count)
         self.log: RoundLog | None = None
+        self.in_round = False
         self._engine = engine
         self._policy = policy
         self._descriptions: Sequence[protocol.Description] = ()
@@ -99,7 +106,8 @@ class Session:
     def describe(self) -> list[protocol.Description]:
         """Ask every client to describe its problem; call this before anything else."""
         try:
-            replies = self._ask(Envelope(protocol.DescribeRequest(self.run, 0)), protocol.Description, counts=True)
+            request = Envelope(protocol.DescribeRequest(self.run, 0))
+            replies = self._ask(request, protocol.Description, _check_description, counts=True)
         except RunEnded as ended:
             raise ClientError(str(ended)) from None
         self._descriptions = [_open(reply, protocol.Description) for reply in replies]
@@ -111,16 +119,17 @@ class Session:
         If an earlier server received all replies of this round but did not finish its step, nothing is sent again.
         """
         self.rounds += 1
+        self.in_round = True
         name, settings = describe_task(task)
         request = Envelope(protocol.TaskRequest(self.run, self.rounds, x, name, settings, value))
         envelopes = self.log.find(self.rounds, request.digest) if self.log is not None else None
         if envelopes is None:
-            check = self._check_reply(vector=True, value=value, memory=memory)
+            check = self._check_reply(vector=True, value=value, memory=memory, never_negative=task.never_negative)
             envelopes = self._ask(request, protocol.Reply, check, counts=True)
             if self.log is not None:
                 self.log.add(self.rounds, request.digest, envelopes)
         replies = [_open(envelope, protocol.Reply) for envelope in envelopes]
-        self._newest = x, replies
+        self._newest, self.in_round = (x, replies), False
         return replies
 
     def find_values(self, x: Array) -> list[protocol.Reply] | None:
@@ -137,7 +146,7 @@ class Session:
         ``counts`` says whether the message counts as traffic.
         """
         request = Envelope(protocol.EvaluateRequest(self.run, 0 if at_start else self.rounds, x, gradient))
-        check = self._check_reply(vector=gradient, value=True, memory=frozenset())
+        check = self._check_reply(vector=gradient, value=True)
         return [_open(reply, protocol.Reply) for reply in self._ask(request, protocol.Reply, check, counts=counts)]
 
     def measure(self, x: Array) -> list[protocol.Measures]:
@@ -154,9 +163,9 @@ class Session:
         count = len(self.traffic.client_seconds)
         valid: dict[int, Envelope] = {}
         faults: dict[int, str] = {}
-        for _ in range(self._policy.retries + 1):
+        for retries_left in range(self._policy.retries, -1, -1):
             missing = [number for number in range(count) if number not in valid]
-            replies = self._engine.exchange(dict.fromkeys(missing, request), self._policy.timeout)
+            replies = self._exchange(dict.fromkeys(missing, request))
             new = {}
             for number in missing:
                 fault = _find_fault(request, replies.get(number), kind, check)
@@ -164,6 +173,8 @@ class Session:
                     new[number] = replies[number]
                 else:
                     faults[number] = fault
+                    named, round_ = self.name_clients([number]), request.label.round
+                    LOG.warning("%s %s in round %d; retries left: %d", named, fault, round_, retries_left)
             if counts:
                 self._count(request, len(missing), new)
             valid |= new
@@ -172,21 +183,31 @@ class Session:
         self._ended = self._give_up(request, {number: faults[number] for number in faults if number not in valid})
         raise self._ended
 
+    def _exchange(self, requests: dict[int, Envelope]) -> Mapping[int, Envelope]:
+        try:
+            return self._engine.exchange(requests, self._policy.timeout)
+        except MinMinError:
+            raise
+        except Exception as error:
+            name = type(self._engine).__name__
+            raise UserCodeError(f"the engine {name} raised {type(error).__name__}: {error}") from error
+
     def _give_up(self, request: Envelope, faults: dict[int, str]) -> RunEnded:
         first, *others = sorted(faults)
         tries, timeout = self._policy.retries + 1, self._policy.timeout
         asked = f"asked {tries} time{'s' * (tries > 1)}"
         limit = f" with timeout = {timeout:g} s" if timeout is not None and faults[first] == _NO_REPLY else ""
-        message = f"{self._describe_client(first)} {faults[first]} in round {request.label.round}, {asked}{limit}"
+        message = f"{self.name_clients([first])} {faults[first]} in round {request.label.round}, {asked}{limit}"
         if others:
-            named = ", ".join(map(self._describe_client, others[:_MAX_NAMED]))
-            more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
-            message += f"; {named}{more} sent no valid reply either"
+            message += f"; {self.name_clients(others)} sent no valid reply either"
         return RunEnded("interrupted", message)
 
-    def _describe_client(self, number: int) -> str:
-        name = self._descriptions[number].name if self._descriptions else ""
-        return f"client {number} ({name})" if name else f"client {number}"
+    def name_clients(self, numbers: Sequence[int]) -> str:
+        """What messages call these clients: their numbers, and their names if they have any."""
+        names = [_shorten(self._descriptions[number].name) if self._descriptions else "" for number in numbers]
+        shown = [f"client {number}" + f" ({name})" * bool(name) for number, name in zip(numbers, names, strict=True)]
+        more = f" and {len(shown) - _MAX_NAMED} more" if len(shown) > _MAX_NAMED else ""
+        return ", ".join(shown[:_MAX_NAMED]) + more
 
     def _count(self, request: Envelope, sent: int, replies: dict[int, Envelope]) -> None:
         seconds = list(self.traffic.client_seconds)
@@ -197,8 +218,13 @@ class Session:
         up = self.traffic.bytes_up + sum(reply.size for reply in replies.values())
         self.traffic = Traffic(down, up, tuple(seconds))
 
-    def _check_reply(self, *, vector: bool, value: bool, memory: frozenset[str]) -> Check:
-        """Make a check that a reply has what was asked for, and that all of it is finite."""
+    def _check_reply(
+        self, *, vector: bool, value: bool, memory: frozenset[str] = frozenset(), never_negative: Collection[str] = ()
+    ) -> Check:
+        """Make a check that a reply has what was asked for.
+
+        ``memory`` names the scalars of the task's memory, and ``never_negative`` those that must be at least zero.
+        """
         first = self._descriptions[0]
         sends_values = all(description.has_value for description in self._descriptions)
 
@@ -207,19 +233,25 @@ class Session:
                 return f"sent a vector of shape {reply.vector.shape}"
             if vector and reply.vector.dtype != first.dtype:
                 return f"sent a vector of {reply.vector.dtype}"
+            if not math.isfinite(length := norm(reply.vector)):
+                return f"sent a vector of norm {length}"
             if set(reply.memory) != memory:
                 return "sent another memory than that of its task"
-            if any(map(math.isnan, reply.memory.values())) or min(reply.calls.values(), default=0) < 0:
-                return "sent NaN or a negative count"
-            numbers = [reply.grad_y_square, reply.y_square, reply.fixed_terms, reply.eps, reply.seconds]
-            if not all_finite(reply.vector) or not all(map(math.isfinite, numbers)):
-                return "sent NaN or infinity"
+            for name, number in reply.memory.items():
+                if math.isnan(number) or (number < 0 and name in never_negative):
+                    return f"sent {name} = {number:g}"
             outside = reply.memory.get("outside", False)  # of f's domain, where there is no value
-            if value and sends_values and not outside and (reply.value is None or not math.isfinite(reply.value)):
-                return "sent no finite value"
+            if value and sends_values and not outside and not (reply.value is not None and math.isfinite(reply.value)):
+                return f"sent value = {reply.value}, which must be finite"
             return None
 
         return check
+
+
+def _check_description(description: protocol.Description) -> str | None:
+    if description.dtype in ("float32", "float64"):
+        return None
+    return f"computes in {_shorten(description.dtype)}, which must be float32 or float64"
 
 
 def _find_fault(request: Envelope, reply: Envelope | None, kind: type[Message], check: Check | None) -> str | None:
@@ -227,15 +259,21 @@ def _find_fault(request: Envelope, reply: Envelope | None, kind: type[Message], 
         return _NO_REPLY
     try:
         message = reply.message
-    except MessageError:
-        return "sent bytes that are not a message"
+    except MessageError as error:
+        return f"sent bytes that are not a message ({_shorten(str(error))})"
     if isinstance(message, protocol.Refusal):
-        return f"refused ({message.reason})"
+        return f"refused ({_shorten(message.reason)})"
     if not isinstance(message, kind):
         return f"sent a message of the wrong kind ({message.kind})"
     if (message.run, message.round) != request.label[1:]:
-        return f"sent a reply for round {message.round} of run {message.run!r}"
-    return None if check is None else check(message)
+        return f"sent a reply for round {message.round} of run {_shorten(message.run)!r}"
+    return find_number_outside(message) or (None if check is None else check(message))
+
+
+def _shorten(text: str) -> str:
+    """A client's text as an error shows it: on one line, and not long."""
+    shown = "".join(character if character.isprintable() else " " for character in text[: _LONGEST_TEXT + 1])
+    return shown if len(shown) <= _LONGEST_TEXT else f"{shown[:_LONGEST_TEXT]}…"
 
 
 def _open(envelope: Envelope, kind: type[MessageType]) -> MessageType:

@@ -14,6 +14,7 @@ from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, first_array
 from minmin.errors import DATA_LOST, CheckpointError, ConstantsError, DataLostError, MinMinError
+from minmin.log import LOG
 from minmin.loop.checkpoint import Checkpoint
 from minmin.loop.clock import Clock
 from minmin.loop.progress import Progress
@@ -128,7 +129,7 @@ class Loop:
         why: str = "",
         about_start: str = "",
     ):
-        self._method = method
+        self._method, self._outer = method, outer
         self._why = why
         self._about_start = about_start
         self._clock = clock
@@ -152,6 +153,8 @@ class Loop:
 
     def run(self) -> Result:
         """Run from the start, or resume from the checkpoint."""
+        why = self._why or "as was asked for"
+        LOG.info("%s begins, with %s as the outer block; %s", self._method.name, self._outer.value, why)
         # Overflow is reported by our own errors, and underflow is harmless, so NumPy's warnings are not needed.
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             try:
@@ -159,10 +162,9 @@ class Loop:
                 try:
                     return self._choose_result(end)
                 except (DataLostError, RunEnded):  # those who ended the run cannot compute f either
-                    last = self._recorder.last
-                    return self._make_result(
-                        last or self._recorder.record_without_value(self._candidate, self._steps), end
-                    )
+                    recorder = self._recorder
+                    last = recorder.last or recorder.record_without_value(self._candidate, self._steps)
+                    return self._make_result(last, end)
             except MinMinError as error:
                 if self._recorder.last is not None:
                     result = self._recover_result(self._recorder.last, End("interrupted", str(error)))
@@ -367,9 +369,11 @@ class Loop:
         if end.message == self._candidate.reason or evidence in end.message:  # the message has said enough
             evidence = ""
         told = (end.message, last.candidate.note, evidence, self._about_start, self._why)
+        LOG.info("%s has ended as %s after %d iterations: %s", self._method.name, end.status, self._steps, end.message)
         x, y = self._recorder.show_point(record)
         layout = self._problem.blocks
         of_blocks = {} if layout is None else {f"grad_{i}": 0 for i in range(len(layout.sizes))}
+        calls = {"grad_x": 0, "grad_y": 0, **of_blocks, "value": 0, **self._tally.counts}
         return Result(
             x=x,
             y=y,
@@ -380,14 +384,7 @@ class Loop:
             method=self._method.name,
             nit=self._steps,
             seconds=record.seconds,
-            calls={
-                "grad_x": 0,
-                "grad_y": 0,
-                **of_blocks,
-                "value": 0,
-                **self._tally.counts,
-                "monitor": self._recorder.values_computed,
-            },
+            calls=calls | {"monitor": self._recorder.values_computed},
             history=self._recorder.history,
             why_method=self._why,
         )

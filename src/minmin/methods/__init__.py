@@ -24,21 +24,8 @@ from minmin.methods.reduced_lbfgs import ReducedLbfgs
 from minmin.methods.reduced_newton import ReducedNewton
 from minmin.methods.sliding import Sliding, explain_sliding
 
-_METHODS: dict[str, type[Method]] = {
-    kind.name: kind
-    for kind in (
-        ReducedNewton,
-        ReducedLbfgs,
-        Bam,
-        Nag,
-        Acdm,
-        LinCoupling,
-        InexactOuter,
-        Alternating,
-        CuttingPlane,
-        Sliding,
-    )
-}
+_KINDS = (ReducedNewton, ReducedLbfgs, Bam, Nag, Acdm, LinCoupling, InexactOuter, Alternating, CuttingPlane, Sliding)
+_METHODS: dict[str, type[Method]] = {kind.name: kind for kind in _KINDS}
 _RENAMED_OPTIONS = {"looseness": "inner_tolerance_ratio"}
 
 __all__ = [

@@ -12,16 +12,15 @@ from minmin.core.problem import Problem
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
 from minmin.errors import InputError, UnsupportedError, as_count
+from minmin.log import LOG
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
-from minmin.methods.bam_steps import NestedMemory, XState, YHalf, YState, find_under, x_half
+from minmin.methods.bam_steps import XState, YHalf, YState, find_under, x_half
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
-from minmin.methods.inner.katyusha import KatyushaMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import block_parameters, theory_patience
 from minmin.methods.triple_momentum import take_step, triple_parameters
-from minmin.numerics.lbfgs import Pairs
 
 _MOST_FAILURES = 3
 """After this many inner solves in a row that exceed T_max, which exact arithmetic rules out, rounding errors are taken
@@ -92,15 +91,7 @@ class Bam(AdaptableMethod):
     """
 
     name: ClassVar[str] = "bam"
-    state_types: ClassVar[tuple[type, ...]] = (
-        BamState,
-        XState,
-        YState,
-        NestedMemory,
-        SecantPoint,
-        Pairs,
-        KatyushaMemory,
-    )
+    state_types: ClassVar[tuple[type, ...]] = (BamState, XState, SecantPoint, *YHalf.memory_types)
     takes_terms: ClassVar[bool] = True
     inner: str = "lbfgs"
     outer: str = "x"
@@ -147,7 +138,10 @@ class Bam(AdaptableMethod):
             return Outer(self.outer)
         constants = require_constants(self.name, problem)
         exchange_pays = constants.kappa_x > max(_ILL_CONDITIONED, _CLEAR_RATIO * constants.kappa_y)
-        return Outer.Y if exchange_pays and not INNER_SOLVERS[self.inner].needs_y_hessian else Outer.X
+        outer = Outer.Y if exchange_pays and not INNER_SOLVERS[self.inner].needs_y_hessian else Outer.X
+        kappas = constants.kappa_x, constants.kappa_y
+        LOG.info("auto took outer=%r: kappa_x = %.3g, kappa_y = %.3g", outer.value, *kappas)
+        return outer
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
         half = YHalf(self.inner, require_constants(self.name, problem), self.scheme, self.seed)
@@ -165,19 +159,9 @@ class Bam(AdaptableMethod):
         else:
             bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
         exhausted = any(y.failures >= _MOST_FAILURES for y in y_states)
-        return BamState(
-            x=x_state,
-            y=y_states,
-            candidate=Candidate(
-                x_end,
-                evaluation.y,
-                bound,
-                exhausted,
-                gradient_size=evaluation.gradient_size,
-                measured_before=True,
-            ),
-            secant_point=check_constants(problem, evaluation, state.secant_point),
-        )
+        size = evaluation.gradient_size
+        candidate = Candidate(x_end, evaluation.y, bound, exhausted, gradient_size=size, measured_before=True)
+        return BamState(x_state, y_states, candidate, check_constants(problem, evaluation, state.secant_point))
 
     def _move_x(
         self, constants: Constants, state: XState, x_under: Vector, grad_x: Vector, term: Term | None

@@ -82,6 +82,7 @@ class YHalf(YTask):
 
     name: ClassVar[str] = "bam"
     memory_types: ClassVar[tuple[type, ...]] = (YState, NestedMemory, Pairs, KatyushaMemory)
+    never_negative: ClassVar[tuple[str, ...]] = ("failures",)
     inner: str
     constants: Constants
     scheme: str = "nesterov"

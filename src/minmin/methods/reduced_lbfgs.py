@@ -15,6 +15,7 @@ from minmin.core.problem import Problem
 from minmin.core.rounding import is_same_point
 from minmin.core.vectors import Vector, dot, norm, parts_of
 from minmin.errors import InputError, NonFiniteError, as_number
+from minmin.log import LOG
 from minmin.methods.bam import Bam
 from minmin.methods.base import (
     DEFAULT_PATIENCE,
@@ -33,7 +34,7 @@ from minmin.methods.inner.partial_minimum import LowerY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.mapped_gradients import map_gradients
 from minmin.methods.proximal_step import find_proximal_step
-from minmin.methods.reduced_rules import choose_first_ratio, is_watched, most_restarts, rises
+from minmin.methods.reduced_rules import choose_first_ratio, choose_inner, is_watched, most_restarts, rises
 from minmin.methods.reduced_state import ReducedState
 from minmin.methods.secants import check_constants
 from minmin.methods.theory import block_parameters, theory_patience
@@ -126,7 +127,7 @@ class ReducedLbfgs(Method):
         require_choice("outer", self.outer, ("x", "y"))
 
     def check(self, problem: Problem) -> None:
-        solver = INNER_SOLVERS[self._choose_inner(problem)]
+        solver = INNER_SOLVERS[choose_inner(self.inner, problem)]
         solver.check_term(problem)
         if solver.needs_y_hessian:
             require_y_hessian(f"inner={self.inner!r}", problem)
@@ -138,6 +139,8 @@ class ReducedLbfgs(Method):
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> ReducedState:
         task = self._make_task(problem, None)
+        if self.inner == "auto":
+            LOG.info("auto took inner=%r: y has %sparts with Hessians", task.inner, "no " * (task.inner != "newton"))
         start = Candidate(x, y)
         return ReducedState(
             x=x,
@@ -258,16 +261,11 @@ class ReducedLbfgs(Method):
             direction = -inverse_times(pairs, gradient) if pairs.steps else first_step(gradient, state.x, L)
         return limit_length(direction, MOST_GROWTH * norm(pairs.steps[-1])) if pairs.steps else direction
 
-    def _choose_inner(self, problem: Problem) -> str:
-        if self.inner != "auto":
-            return self.inner
-        return "newton" if problem.part_sizes and problem.has_y_hessian else "lbfgs"
-
     def _make_task(self, problem: Problem, allowed: float | None, *, retries: bool = False) -> LowerY:
         watches = "nothing"
         if is_watched(problem):
             watches = "values" if problem.has_value else "gradients"
-        inner = self._choose_inner(problem)
+        inner = choose_inner(self.inner, problem)
         return LowerY(inner, allowed, problem.constants, self.stateless, watches, retries)
 
     def _lower_y(

@@ -26,6 +26,12 @@ def is_watched(problem: Problem) -> bool:
     return problem.constants is None and not problem.has_noisy_gradients
 
 
+def choose_inner(inner: str, problem: Problem) -> str:
+    """The solver in y. "auto" is Newton's method if y has parts, each with a Hessian."""
+    has_hessians = bool(problem.part_sizes) and problem.has_y_hessian
+    return inner if inner != "auto" else "newton" if has_hessians else "lbfgs"
+
+
 def choose_first_ratio(problem: Problem) -> float:
     is_exact = problem.part_sizes or problem.constants is None or problem.has_terms
     return _FIRST_EXACT_RATIO if is_exact else _FIRST_RATIO

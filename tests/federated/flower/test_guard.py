@@ -10,6 +10,7 @@ import pytest
 
 from federated.flower.deployments import alive
 from minmin.federated.engines.flower_processes import Guarded
+from minmin.federated.engines.guard import descendants
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and its subreapers")
 
@@ -69,3 +70,17 @@ def test_nothing_outlives_a_starter_that_is_ended_with_its_whole_group(tmp_path,
         finally:
             process.kill()
     wait_until(lambda: alive(processes) == [])
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_nothing_outlives_a_killed_guard(tmp_path, number):
+    """Whichever of its two processes is killed, the first one or its child."""
+    command = Guarded([sys.executable, "-c", DETACHED], dict(os.environ), tmp_path / "log")
+    wait_until(lambda: len(command.process_ids()) == 2)
+    processes = command.process_ids()
+    first = command._process.pid
+    (second,) = descendants(first) - processes
+    os.kill((first, second)[number], signal.SIGKILL)
+    wait_until(lambda: alive({first, second, *processes}) == [])
+    wait_until(lambda: not command.runs)
+    command.stop()

@@ -20,6 +20,7 @@ from minmin.federated.engines.flower_processes import Flower, FlowerError
 from minmin.federated.engines.flower_wire import client_path, read_replies, socket_path, write_requests
 from minmin.federated.engines.states import copy_states_back, move_to_folders
 from minmin.federated.protocol import Envelope
+from minmin.log import LOG
 
 _APP = Path(__file__).parents[1] / "flower" / "app"
 _START_SECONDS = 120.0
@@ -77,6 +78,7 @@ class FlowerEngine(Engine):
                 self._start_dead_nodes()
             return read_replies(self._connection)
         except (EOFError, OSError):
+            LOG.warning("Flower's SuperLink or its app has died; it is started again for the next request")
             self._stop()
             return {}
         except BaseException:  # a late reply would be taken for the reply to a later request
@@ -120,6 +122,7 @@ class FlowerEngine(Engine):
         assert self.flower is not None
         for number, node in self.flower.nodes.items():
             if not node.runs:
+                LOG.warning("the SuperNode of client %d has died; it is started again", number)
                 self.flower.start_node(number)
 
     def _stop(self) -> None:

@@ -60,7 +60,7 @@ class Guarded:
 
     def process_ids(self) -> set[int]:
         """The process ids of the command and of everything that it started."""
-        return guard.descendants(self._process.pid)
+        return guard.descendants(*guard.read_children().get(self._process.pid, ()))
 
     def end_of_log(self) -> str:
         return self.log.read_text(errors="replace")[-_LOG_CHARACTERS:]

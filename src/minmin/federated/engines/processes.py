@@ -18,6 +18,7 @@ from minmin.federated.client import Client
 from minmin.federated.engines.base import Channel, Engine
 from minmin.federated.engines.states import copy_states_back, move_to_folders
 from minmin.federated.protocol import Envelope
+from minmin.log import LOG
 
 _SPAWN = multiprocessing.get_context("spawn")
 _START_SECONDS = 60.0
@@ -58,7 +59,7 @@ class ProcessEngine(Engine):
     def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> dict[int, Envelope]:
         # Both ends of a pipe may block, so each client has a thread. Killing the process unblocks its thread.
         tasks = {
-            self._threads.submit(_ask, self._running[number].connection, requests[number].data): number
+            self._threads.submit(_receive, self._running[number].connection, requests[number].data): number
             for number in self._make_ready(requests)
         }
         replies = self._gather(tasks, timeout)
@@ -108,6 +109,8 @@ class ProcessEngine(Engine):
 
     def _start(self, number: int) -> None:
         self._stop(number)
+        if number in self.started:
+            LOG.warning("the process of client %d has died or was late; it is started again", number)
         ours, theirs = _SPAWN.Pipe()
         process = _SPAWN.Process(target=_serve, args=(self._clients[number], theirs), daemon=True)
         try:
@@ -145,17 +148,11 @@ def _find_late(tasks: Iterable[futures.Future[Any]], timeout: float | None) -> s
             return late
 
 
-def _ask(connection: Channel, data: bytes) -> bytes | None:
-    """Send a request and return the reply; None if there is none."""
+def _receive(connection: Channel, request: bytes | None = None) -> bytes | None:
+    """Send a request, if there is one, and return what comes back; None if nothing does."""
     try:
-        connection.send_bytes(data)
-    except OSError:
-        return None
-    return _receive(connection)
-
-
-def _receive(connection: Channel) -> bytes | None:
-    try:
+        if request is not None:
+            connection.send_bytes(request)
         return connection.recv_bytes()
     except (EOFError, OSError):
         return None

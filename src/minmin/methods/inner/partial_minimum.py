@@ -214,6 +214,7 @@ class LowerY(YTask):
 
     name: ClassVar[str] = "lower-y"
     memory_types: ClassVar[tuple[type, ...]] = (YMemory, EliminatingMemory, Pairs)
+    never_negative: ClassVar[tuple[str, ...]] = ("min_curvature_seen", "max_curvature_seen", "gain", "distance")
     inner: str
     allowed: float | None
     constants: Constants | None

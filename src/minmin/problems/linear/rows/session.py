@@ -15,6 +15,7 @@ import numpy as np
 from minmin.core.arrays import Array
 from minmin.core.rows import Combine, Recipe, Reduction, Rows, RowValue, RowVector
 from minmin.errors import DataLostError
+from minmin.log import LOG
 from minmin.problems.linear.rows.group import Batch, PerGroup, Ref, Reply, RowCount
 
 _MOST_LOSSES = 20
@@ -262,6 +263,7 @@ class RowSession(Rows):
 
     def _restore(self, number: int) -> None:
         """Make a lost group anew, with all values that it had before the batch."""
+        LOG.warning("the worker with group %d of the rows was lost; the group is made anew", number)
         catch_up = self.engine.pickle(Batch(self._list_held(), self._steps_done, is_catch_up=True))
         for _ in range(_MOST_LOSSES):
             self.engine.restore(number)
