@@ -37,6 +37,8 @@ INSTEAD = {
     "time_limit": "max_seconds",
     "x_0": "the start is x0",
     "solver": "method=",
+    "term_x": r"Composite\(problem, term_x=",
+    "terms": r"Composite\(problem, term_x=",
 }
 INSTEAD_IN_A_FEDERATION = INSTEAD | {
     "maxiter": "rounds and max_seconds",
@@ -53,6 +55,10 @@ INSTEAD_IN_A_FEDERATION = INSTEAD | {
     "constraints": "not supported in a federation yet",
     "random_state": "only 'proxskip' draws",
     "target_value": "callback",
+    "term_x": "not supported in a federation yet",
+    "terms": "not supported in a federation yet",
+    "fraction": "every client takes part in each round",
+    "clients_per_round": "every client takes part in each round",
 }
 
 

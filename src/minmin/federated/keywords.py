@@ -41,6 +41,11 @@ OF_RUN = Keywords(
         ),
         ("options", "give every option as a keyword of its own: run(clients, 'bam', inner='nag')"),
         ("bounds bounds_x bounds_y constraints", "constraints are not supported in a federation yet"),
+        ("term term_x term_y terms", "terms are not supported in a federation yet"),
+        (
+            "fraction fraction_fit client_fraction participation clients_per_round num_clients n_clients",
+            "every client takes part in each round, since the bound is about all of them; leave it out",
+        ),
         *HINTS,
     ),
 )

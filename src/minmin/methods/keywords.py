@@ -44,6 +44,10 @@ HINTS = (
         "the tolerances are tol and rtol for the bound on f(x, y) - f*, and gtol for the gradients",
     ),
     ("bounds", "each block has its own bounds: bounds_x and bounds_y"),
+    (
+        "term term_x term_y terms",
+        "terms belong to the problem: minmin.problems.Composite(problem, term_x=..., term_y=...)",
+    ),
     ("constraints", "bounds are bounds_x and bounds_y; for others see minmin.terms and minmin.problems.Composite"),
     ("fun func f objective value", "f is the first argument: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
     ("jac grad gradient", "there are two gradients: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
