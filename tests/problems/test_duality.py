@@ -160,3 +160,14 @@ def test_rough_limits_of_rounding_errors_lie_above_the_exact_ones(seed):
         (np.array(rough.in_x_over_penalty()), np.array(exact.in_x_over_penalty())),
     ]
     assert all((high >= (1.0 - 1e-12) * low).all() for high, low in pairs)
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-200, 1e-300])
+def test_a_bound_that_underflows_is_not_zero(unit):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
+    problem = GLM(X, Y, unit * rng.standard_normal(20), "squared", alpha_x=1e-3, alpha_y=1e-3)
+    r = minmin.minimize(problem, tol=1e-6, max_iterations=1)
+    assert r.certified
+    assert r.gap_bound > 0.0
+    assert minmin.Constants(L_x=1.0, L_y=1.0, mu_x=0.5, mu_y=0.5).bound((unit, 0.0), (0.0, 0.0), 1e-16).value > 0.0
