@@ -35,9 +35,8 @@ def make_box(bounds: Any, name: str, shape: tuple[int, ...] | None, structure: S
         sizes = [leaf.size for leaf, _ in leaves]
         return Box(_join([box.lower for box in boxes], sizes), _join([box.upper for box in boxes], sizes))
     try:
-        box = Box(
-            *(side.reshape(-1) if getattr(side, "shape", None) == shape else side for side in _split(bounds, name))
-        )
+        sides = _split(bounds, name)
+        box = Box(*(side.reshape(-1) if np.ndim(side) > 1 and side.shape == shape else side for side in sides))
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     if shape is not None:

@@ -84,7 +84,10 @@ class _FunctionEvaluation(Evaluation):
     def _compute_value(self) -> float:
         returned = self._call("value")
         try:
-            return float(returned.item() if hasattr(returned, "item") else returned)
+            number = returned.item() if hasattr(returned, "item") else returned
+            if isinstance(number, str | bytes) or returned is np.ma.masked:
+                raise TypeError
+            return float(number)
         except (TypeError, ValueError):
             raise InputError(f"value(x, y) returned {reprlib.repr(returned)}; it must return one number") from None
 
