@@ -84,7 +84,7 @@ def test_an_option_of_a_method_object_is_set_in_the_object():
 @pytest.mark.parametrize(("function", "keywords"), [(minmin.minimize, OF_MINIMIZE), (federated.run, OF_RUN)])
 def test_all_keywords_of_a_function_are_suggested(function, keywords):
     parameters = inspect.signature(function).parameters.values()
-    assert set(keywords.names) == {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    assert set(keywords.names.split()) == {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def test_help_of_minimize_names_every_keyword():

@@ -5,23 +5,8 @@ from __future__ import annotations
 from minmin.methods.keywords import HINTS, ITERATIONS, Keywords
 
 OF_RUN = Keywords(
-    (
-        "engine",
-        "x0",
-        "tol",
-        "rtol",
-        "gtol",
-        "rounds",
-        "max_seconds",
-        "assume_convex",
-        "timeout",
-        "retries",
-        "values",
-        "callback",
-        "progress",
-        "checkpoint",
-        "evaluate_every",
-    ),
+    "engine x0 tol rtol gtol rounds max_seconds assume_convex timeout retries values callback progress checkpoint "
+    "evaluate_every",
     (
         (
             f"{ITERATIONS} max_iterations max_rounds n_rounds max_grad_x max_grad_y",

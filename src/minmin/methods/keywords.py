@@ -12,12 +12,13 @@ class Keywords(NamedTuple):
 
     Attributes
     ----------
-    names : tuple of str
+    names : str
+        Separated by spaces, as in the hints.
     hints : tuple of pairs of str
         Unknown names, and what to do instead. Case and underscores of a name do not matter; the first pair counts.
     """
 
-    names: tuple[str, ...]
+    names: str
     hints: tuple[tuple[str, str], ...]
 
     def find_hint(self, option: str) -> str | None:
@@ -27,7 +28,7 @@ class Keywords(NamedTuple):
 
     def explain(self, option: str, known: list[str]) -> str:
         """What to do instead of giving this option to a method that has the ``known`` ones."""
-        return self.find_hint(option) or near_names(option, [*known, *self.names])
+        return self.find_hint(option) or near_names(option, [*known, *self.names.split()])
 
 
 def _simplify(name: str) -> str:
@@ -65,26 +66,7 @@ HINTS = (
 """Names that users bring from other packages; several in one string where the answer is the same."""
 
 OF_MINIMIZE = Keywords(
-    (
-        "grad_x",
-        "grad_y",
-        "constants",
-        "bounds_x",
-        "bounds_y",
-        "tol",
-        "rtol",
-        "rtol_from",
-        "gtol",
-        "target_value",
-        "max_iterations",
-        "max_grad_x",
-        "max_grad_y",
-        "max_seconds",
-        "assume_convex",
-        "callback",
-        "progress",
-        "seed",
-        "checkpoint",
-    ),
+    "grad_x grad_y constants bounds_x bounds_y tol rtol rtol_from gtol target_value max_iterations max_grad_x "
+    "max_grad_y max_seconds assume_convex callback progress seed checkpoint",
     HINTS,
 )
