@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import xlogy
@@ -171,3 +172,20 @@ def test_a_bound_that_underflows_is_not_zero(unit):
     assert r.certified
     assert r.gap_bound > 0.0
     assert minmin.Constants(L_x=1.0, L_y=1.0, mu_x=0.5, mu_y=0.5).bound((unit, 0.0), (0.0, 0.0), 1e-16).value > 0.0
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_without_weight_spoils_no_bound(name, make):
+    rng = np.random.default_rng(0)
+    X, Y, weights = rng.standard_normal((30, 3)), rng.standard_normal((30, 2)), rng.uniform(1.0, 2.0, 30)
+    target = (X[:, 0] > 0).astype(float)
+    wild, weights[3] = X.copy(), 0.0
+    wild[3] = 1e300
+    options = {"alpha_x": 1e-2, "alpha_y": 1e-2}
+    r = minmin.minimize(GLM(make(wild), make(Y), target, name, sample_weight=weights, **options), tol=1e-12)
+    kept = weights > 0.0
+    same = GLM(X[kept], Y[kept], target[kept], name, sample_weight=weights[kept], **options)
+    assert r.certified
+    assert r.success
+    assert np.allclose(r.x, minmin.minimize(same, tol=1e-12).x, atol=1e-5)

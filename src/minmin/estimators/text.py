@@ -72,8 +72,6 @@ def check_data(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool 
     if scipy.sparse.issparse(X):
         require_indices(X, "X")
     frame = wrap_frame(X)
-    if frame is not None:
-        require_distinct_names(frame)
     if not reset:
         return _check_again(estimator, X, frame, options)
     check_text_options(estimator)
@@ -170,14 +168,7 @@ def name_columns(frame: Frame) -> list[str]:
     """The names of the columns; x0, x1, ... if they are not text, as in scikit-learn."""
     if not all(isinstance(name, str) for name in frame.names):
         return _number_names(len(frame.names))
-    require_distinct_names(frame)
     return [str(name) for name in frame.names]
-
-
-def require_distinct_names(frame: Frame) -> None:
-    if len(set(frame.names)) < len(frame.names):
-        twice = next(name for name in frame.names if frame.names.count(name) > 1)
-        raise InputError(f"two columns of X are called {show(twice)}; rename one")
 
 
 def _number_names(count: int) -> list[str]:
