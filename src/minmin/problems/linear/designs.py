@@ -367,7 +367,7 @@ def wrap_checked(matrix: Any) -> Design:
 def refuse_huge(design: Design, name: Callable[[int], str]) -> None:
     """Raise if squares of the numbers in a column overflow, of which f and its bounds are made."""
     most = math.sqrt(float(np.finfo(dtype_name(design.prototype)).max) / design.shape[1])
-    if all(0 in a.shape or -most <= a.min() <= a.max() <= most for a in design.arrays()):  # without a copy
+    if all(_are_within(array, most) for array in design.arrays()):
         return
     with np.errstate(over="ignore"):
         if all_finite(design.row_norms_squared):
@@ -377,6 +377,12 @@ def refuse_huge(design: Design, name: Callable[[int], str]) -> None:
         f"{name(int(np.argmax(squares)))} holds numbers so large that their squares overflow; give it in other units, "
         "such as divided by its largest number"
     )
+
+
+def _are_within(array: Array, most: float) -> bool:
+    """Whether no number is farther from zero, without a copy of the array."""
+    xp = array_namespace(array)
+    return 0 in array.shape or (float(xp.max(array)) <= most and float(xp.min(array)) >= -most)
 
 
 def _check_dense(matrix: Any, name: str) -> Array:
