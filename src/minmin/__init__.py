@@ -66,6 +66,8 @@ _LOADED_WHEN_ASKED_FOR = ("estimators", "federated", "theory")
 
 _RENAMED = {"Blocks": "Parts"}
 
+__dir__ = sorted({"__version__", *__all__, *_LOADED_WHEN_ASKED_FOR}).copy  # dir() lists public names only
+
 
 def __getattr__(name: str) -> Any:
     if name in _LOADED_WHEN_ASKED_FOR:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 GRADIENT_MAY_BE_WRONG = "a gradient may be wrong: check the gradients with minmin.check(problem)"
 """The end of a message about a run that a wrong gradient may have ended."""
@@ -78,6 +81,17 @@ def as_number(value: Any, name: str) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number, got {show(value)}") from None
+
+
+def require_values(value: Any, name: str) -> None:
+    """Raise for a user's array that looks like numbers, but holds none at some or all places."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError(
+            f"{name} is a masked array with masked entries; fill them, as by numpy.ma.filled, or leave them out"
+        )
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(value, polars.LazyFrame):
+        raise InputError(f"{name} is a LazyFrame of polars, which holds no values yet; give {name}.collect()")
 
 
 def as_count(value: Any, name: str) -> int:

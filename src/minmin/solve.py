@@ -77,9 +77,10 @@ def minimize(
     constants : Constants, optional
         Only with functions: what is known of the curvature of f. With it the bound is proved; see
         :class:`minmin.Constants`.
-    bounds_x, bounds_y : scipy.optimize.Bounds, or pairs, optional
+    bounds_x, bounds_y : scipy.optimize.Bounds, or pairs, or nested dicts, lists and tuples of these, optional
         Bounds on the variables: one pair (low, high) for all of a block, or one per variable, with None for a free
-        side. They build a :class:`minmin.problems.Composite` with a :class:`minmin.terms.Box`.
+        side. If x is nested arrays, they may be nested in the same way: ``bounds_x={"w": (0, 1), "b": None}``. They
+        build a :class:`minmin.problems.Composite` with a :class:`minmin.terms.Box`.
     tol : float
         Stop as ``converged`` when the bound on f(x, y) - f* is at most tol. It is absolute, in units of f; 0 switches
         it off. If the problem's constants are unknown and its data prove no bound, the bound is an estimate from the
@@ -248,8 +249,8 @@ def _add_bounds(problem: Problem, bounds_x: Any, bounds_y: Any) -> Problem:
     require_two_blocks(problem, "a run with bounds")
     if problem.has_terms:
         raise InputError("this problem has terms already; give its bounds as terms: Composite(..., term_x=Box(...))")
-    box_x = make_box(bounds_x, "bounds_x", problem.d_x)
-    box_y = make_box(bounds_y, "bounds_y", None if problem.part_sizes else problem.d_y)
+    box_x = make_box(bounds_x, "bounds_x", (problem.d_x,), problem.structure_x)
+    box_y = make_box(bounds_y, "bounds_y", None if problem.part_sizes else (problem.d_y,), problem.structure_y)
     return Composite(problem, box_x, box_y)
 
 

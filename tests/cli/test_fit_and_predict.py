@@ -191,7 +191,7 @@ def test_what_is_saved_is_the_estimator_whole(call, csv, model):
     assert loaded.gap_bound_ == said["gap_bound"]
 
 
-@pytest.mark.parametrize("name", estimators.__all__)
+@pytest.mark.parametrize("name", [name for name in estimators.__all__ if name.startswith("Block")])
 def test_every_estimator_that_python_saves_can_predict(call, csv, table, tmp_path, name):
     path = tmp_path / "model.skops"
     frame = table.select([*WORDS, "age", "price"]).to_pandas()

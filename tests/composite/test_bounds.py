@@ -113,6 +113,55 @@ def test_every_form_of_bounds_is_the_same_box(form):
     assert r.calls == same.calls
 
 
+NESTED = {
+    "pairs": {"a": (0.0, 0.5), "b": [None, (None, 0.2)]},
+    "Bounds": {"a": scipy.optimize.Bounds(0.0, np.full((2, 2), 0.5)), "b": [None, scipy.optimize.Bounds(ub=[0.2])]},
+    "a pair per entry": {"a": [(0.0, 0.5)] * 4, "b": [(None, None), [(None, 0.2)] * 3]},
+    "one pair per variable": [(0.0, 0.5)] * 4 + [None] + [(None, 0.2)] * 3,
+}
+
+
+def nested_function():
+    """A quadratic of x = {"a": a matrix, "b": [a number, a vector]}, with its minimum at one."""
+    arrays = {"a": np.zeros((2, 2)), "b": [np.zeros(()), np.zeros(3)]}
+    return minmin.problems.Function(
+        lambda x, y: np.sum((x["a"] - 1) ** 2) + sum(np.sum((b - 1) ** 2) for b in x["b"]) + (y[0][0] - 1.0) ** 2,
+        lambda x, y: {"a": 2 * (x["a"] - 1), "b": [2 * (b - 1) for b in x["b"]]},
+        lambda x, y: [2 * (y[0] - 1)],
+        x0=arrays,
+        y0=[np.zeros(1)],
+    )
+
+
+@pytest.mark.parametrize("form", NESTED)
+def test_bounds_may_have_the_structure_of_x(form):
+    r = minmin.minimize(nested_function(), bounds_x=NESTED[form], bounds_y=[(None, 0.3)], tol=1e-12)
+    assert np.allclose(r.x["a"], 0.5)
+    assert np.allclose(r.x["b"][0], 1.0)
+    assert np.allclose(r.x["b"][1], 0.2)
+    assert np.allclose(r.y[0], 0.3)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ({"a": (0, 1)}, r"bounds_x is a dict of 1; give a dict with the keys 'a', 'b'"),
+        ({"a": (1, 0), "b": [None, None]}, r"bounds_x\['a'\]: lower = 1 is above upper = 0"),
+        ({"a": [(0, 1)] * 3, "b": [None, None]}, r"bounds_x\['a'\]: lower has 3 numbers, but the block has 4"),
+        ({"a": None, "b": [None, "(0, 1)"]}, r"bounds_x\['b'\]\[1\]: '\(0, 1\)' are no bounds"),
+    ],
+)
+def test_wrong_bounds_of_nested_arrays_are_named_with_their_place(bounds, words):
+    with pytest.raises(minmin.InputError, match=words):
+        minmin.minimize(nested_function(), bounds_x=bounds)
+
+
+def test_a_dict_of_bounds_is_for_nested_arrays_alone():
+    problem = Quadratic.random(d_x=2, d_y=2)
+    with pytest.raises(minmin.InputError, match=r"bounds_x: \{'a': \(0, 1\), 'b': None\} are no bounds"):
+        minmin.minimize(problem, bounds_x={"a": (0, 1), "b": None})
+
+
 def test_one_block_or_a_few_variables_may_be_free():
     problem = Quadratic.random(d_x=4, d_y=3, L_x=5.0, L_y=30.0, coupling=1.0)
     free = minmin.minimize(problem, tol=1e-10)

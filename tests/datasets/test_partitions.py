@@ -102,8 +102,14 @@ def with_nan(X):
     return X
 
 
+def with_index(X, index):
+    X.indices[4] = index
+    return X
+
+
 def bad_chunks():
     X, y = make_matrix(), np.arange(ROWS)
+    masked = np.ma.masked_less(y, 2)
     return {
         "no chunks": ([], "there are no chunks"),
         "not a tuple": ([X], "chunk 0 is not a tuple"),
@@ -116,6 +122,10 @@ def bad_chunks():
         "NaN in y": ([(X, np.where(y == 4, np.nan, y))], "chunk 0, row 4: y is nan"),
         "a negative weight": ([(X, y, 2.0 - y)], "chunk 0, row 3: weight is -1"),
         "rows of y": ([(X, y[:7])], r"chunk 0: y has shape \(7,\); it must be \(20,\)"),
+        "a column out of range": ([(with_index(make_matrix(), 5), y)], "chunk 0: X is not a valid csr matrix: .* < 5"),
+        "a row out of range": ([(with_index(make_matrix().tocsc(), -1), y)], "chunk 0: X is not a valid csc matrix"),
+        "masked y": ([(X, masked)], "chunk 0: y is a masked array with masked entries; fill them"),
+        "masked weight": ([(X, y, masked)], "chunk 0: weight is a masked array"),
         "text in X": ([(np.array([["a"]]), y[:1])], "chunk 0: X has shape .* and dtype <U1"),
     }
 

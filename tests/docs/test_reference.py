@@ -33,3 +33,11 @@ def test_every_public_name_has_one_page_with_a_summary(module):
             assert sum(item is other for other in listed) == 1, item
             assert item.__doc__, item
             assert item.__doc__.strip(), item
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_dir_lists_public_names_only(module):
+    package = load(module)
+    also = set() if module else {"__version__", "estimators", "theory"}
+    assert set(dir(package)) == set(package.__all__) | also
+    assert all(hasattr(package, name) for name in dir(package))

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from minmin import estimators
 
 pytestmark = pytest.mark.slow
-EVERY = [getattr(estimators, name) for name in estimators.__all__]
+EVERY = [getattr(estimators, name) for name in estimators.__all__ if name.startswith("Block")]
 SINGLE = [kind for kind in EVERY if not kind.__name__.endswith("CV")]
 
 
@@ -36,7 +36,8 @@ from minmin import estimators
 
 warnings.simplefilter("error")
 failed, passed = [], []
-for name in estimators.__all__:
+names = [name for name in estimators.__all__ if name.startswith("Block")]
+for name in names:
     for estimator, check in estimator_checks_generator(getattr(estimators, name)()):
         kind = check.func.__name__
         if kind != sys.argv[1] and name.endswith("CV"):
@@ -48,7 +49,7 @@ for name in estimators.__all__:
             pass
         except Exception as error:
             failed.append(f"{name}: {kind}: {error!r}")
-failed += [f"{name}: {sys.argv[1]} did not run" for name in estimators.__all__ if (name, sys.argv[1]) not in passed]
+failed += [f"{name}: {sys.argv[1]} did not run" for name in names if (name, sys.argv[1]) not in passed]
 sys.exit("\\n".join(failed) or 0)
 """
 

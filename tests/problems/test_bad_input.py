@@ -6,6 +6,7 @@ import scipy.sparse
 
 import minmin
 from minmin import Constants, InputError
+from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.problems import GLM, Function, Huber, NegativeBinomial, Quadratic, Softmax, Tweedie
 
 EYE = np.eye(3)
@@ -29,7 +30,45 @@ def with_entry(value, index=(1, 0)):
     return X
 
 
+def with_index(index, layout="csr"):
+    X = getattr(scipy.sparse, f"{layout}_array")(np.ones((4, 2)))
+    X.indices[3] = index
+    return X
+
+
+MASKED = np.ma.masked_array([1.0, 0.0, 1.0, 1.0], mask=[False, False, True, False])
+
 CASES = {
+    "a column out of range": (
+        lambda: glm(with_index(2)),
+        r"X is not a valid csr matrix: indices must be < 2; build it",
+    ),
+    "a row out of range": (lambda: glm(Y=with_index(-1, "csc")), r"Y is not a valid csc matrix: .*; build it anew"),
+    "no column of partitions": (
+        lambda: glm(Y=PartitionedMatrix([np.ones((4, 2))])[:, :0]),
+        r"Y has shape \(4, 0\); both blocks need at least one row and one column",
+    ),
+    "a huge column": (
+        lambda: glm(with_entry(1e200)),
+        r"column 0 of X holds numbers so large that their squares overflow",
+    ),
+    "a huge column in single precision": (
+        lambda: glm(Y=with_entry(1e30, (1, 1)).astype(np.float32), X=np.ones((4, 2), dtype=np.float32)),
+        r"column 1 of Y holds numbers so large",
+    ),
+    "masked X": (
+        lambda: glm(np.ma.masked_array(np.ones((4, 2)), mask=np.eye(4, 2))),
+        r"X is a masked array with masked",
+    ),
+    "masked target": (lambda: glm(target=MASKED), r"target is a masked array with masked entries; fill them"),
+    "masked weights": (lambda: glm(sample_weight=MASKED), r"sample_weight is a masked array"),
+    "masked offset": (lambda: glm(offset=MASKED), r"offset is a masked array"),
+    "masked classes": (lambda: softmax(MASKED), r"target is a masked array"),
+    "masked codes": (
+        lambda: minmin.problems.CategoricalDesign(np.ma.masked_array([[0], [1]], mask=[[True], [False]])),
+        r"codes is a masked array",
+    ),
+    "a masked start": (lambda: minmin.minimize(glm(), MASKED[1:3]), r"x0 is a masked array"),
     "H and b do not fit": (lambda: Quadratic(EYE, np.ones(2), 1), r"H has shape \(3, 3\) and b \(2,\)"),
     "H is not a matrix": (
         lambda: Quadratic(ONES, ONES, 1),
@@ -135,3 +174,7 @@ def test_bad_problem(case):
 def test_one_class_alone_is_allowed():
     assert minmin.minimize(glm(target=np.ones(4))).success
     assert minmin.minimize(glm(target=np.zeros(4))).success
+
+
+def test_a_masked_array_without_masked_entries_is_an_array():
+    assert minmin.minimize(glm(np.ma.masked_array(np.ones((4, 2)))), np.ma.masked_array([0.0, 0.0])).success

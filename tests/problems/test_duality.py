@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import xlogy
@@ -160,3 +161,31 @@ def test_rough_limits_of_rounding_errors_lie_above_the_exact_ones(seed):
         (np.array(rough.in_x_over_penalty()), np.array(exact.in_x_over_penalty())),
     ]
     assert all((high >= (1.0 - 1e-12) * low).all() for high, low in pairs)
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-200, 1e-300])
+def test_a_bound_that_underflows_is_not_zero(unit):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
+    problem = GLM(X, Y, unit * rng.standard_normal(20), "squared", alpha_x=1e-3, alpha_y=1e-3)
+    r = minmin.minimize(problem, tol=1e-6, max_iterations=1)
+    assert r.certified
+    assert r.gap_bound > 0.0
+    assert minmin.Constants(L_x=1.0, L_y=1.0, mu_x=0.5, mu_y=0.5).bound((unit, 0.0), (0.0, 0.0), 1e-16).value > 0.0
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_without_weight_spoils_no_bound(name, make):
+    rng = np.random.default_rng(0)
+    X, Y, weights = rng.standard_normal((30, 3)), rng.standard_normal((30, 2)), rng.uniform(1.0, 2.0, 30)
+    target = (X[:, 0] > 0).astype(float)
+    wild, weights[3] = X.copy(), 0.0
+    wild[3] = 1e300
+    options = {"alpha_x": 1e-2, "alpha_y": 1e-2}
+    r = minmin.minimize(GLM(make(wild), make(Y), target, name, sample_weight=weights, **options), tol=1e-12)
+    kept = weights > 0.0
+    same = GLM(X[kept], Y[kept], target[kept], name, sample_weight=weights[kept], **options)
+    assert r.certified
+    assert r.success
+    assert np.allclose(r.x, minmin.minimize(same, tol=1e-12).x, atol=1e-5)

@@ -166,10 +166,18 @@ def with_nan(block):
     return block
 
 
+def with_index(block):
+    csr = scipy.sparse.csr_array(block)
+    csr.indices[3] = 6
+    return csr
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (with_nan, "partition 1, row 17: column 3 is nan"),
+        (with_index, "partition 1: X is not a valid csr matrix: indices must be < 6"),
+        (lambda block: np.ma.masked_greater(block, 1.0), "partition 1: X is a masked array with masked entries"),
         (lambda block: block[:, :5], "partition 1: X has columns 5, and partition 0 has 6"),
         (lambda block: block.astype(np.float32), "partition 1: X has dtype float32, and partition 0 has float64"),
         (scipy.sparse.csr_array, "partition 1: X has storage sparse, and partition 0 has dense"),

@@ -307,6 +307,18 @@ BAD_ANSWERS = {
     "nothing": ({"grad_x": lambda x, y: None}, minmin.InputError, r"grad_x\(x, y\) holds object"),
     "complex": ({"grad_x": lambda x, y: 1j * x}, minmin.InputError, r"grad_x\(x, y\) has dtype complex128"),
     "value is a vector": ({"value": lambda x, y: x}, minmin.InputError, r"value\(x, y\) returned.*one number"),
+    "value is text": ({"value": lambda x, y: "1.5"}, minmin.InputError, r"value\(x, y\) returned '1.5'; .*one number"),
+    "value is bytes": (
+        {"value": lambda x, y: np.array(b"1.5")},
+        minmin.InputError,
+        r"value\(x, y\) returned .*one num",
+    ),
+    "value is masked": ({"value": lambda x, y: np.ma.masked}, minmin.InputError, r"value\(x, y\) returned masked"),
+    "masked entries": (
+        {"grad_x": lambda x, y: np.ma.masked_array(x, mask=np.arange(len(x)) == 1)},
+        minmin.InputError,
+        r"grad_x\(x, y\) is a masked array with masked entries; fill them",
+    ),
     "raises": ({"grad_x": raising}, minmin.UserCodeError, r"grad_x\(x, y\) raised KeyError: 'lost'"),
     "infinite": ({"grad_y": lambda x, y: y + np.inf}, minmin.NonFiniteError, r"grad_y\(x, y\) returned inf at index 0"),
 }

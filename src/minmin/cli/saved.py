@@ -19,8 +19,7 @@ TRUSTED = (
     "minmin.result.Result",
     "minmin.result.History",
     "minmin.core.bound.Bound",
-    "minmin.estimators.text.text_columns",  # the selectors that blocks may be
-    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.compose._column_transformer.make_column_selector",  # a selector that blocks may be
 )
 """The types that a file may contain besides NumPy arrays and Python's own numbers, strings and containers."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_jax_array, is_torch_array, to_device
 
 from minmin.core.rows import RowVector, reduce_rows
-from minmin.errors import InputError
+from minmin.errors import InputError, require_values
 
 Array = Any
 """A one-dimensional array (or, for data, a matrix) of any array-API library."""
@@ -197,6 +197,7 @@ def as_real(value: Any, name: str, prototype: Array | None = None) -> Array:
     """
     if type(value) is np.ndarray and value.dtype in _KEPT_DTYPES:
         return value
+    require_values(value, name)
     if not is_array_api_obj(value):
         try:
             array = np.asarray(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,8 +103,11 @@ class Structure:
 
     def list_arrays(self, tree: Any, name: str) -> list[Array]:
         """The arrays in a structure like the example, in order and checked; numbers become arrays, too."""
-        pairs = zip(self.leaves, self._tree.read(tree, name), strict=True)
-        return [_read(leaf, value, name + leaf.place) for leaf, value in pairs]
+        return [_read(leaf, value, name + leaf.place) for leaf, value in self.pair_leaves(tree, name)]
+
+    def pair_leaves(self, tree: Any, name: str) -> Iterator[tuple[Leaf, Any]]:
+        """Every leaf with what a nested structure like the example holds there."""
+        return zip(self.leaves, self._tree.read(tree, name), strict=True)
 
     def split(self, vector: Array) -> list[Array]:
         """The pieces of a vector in their shapes."""

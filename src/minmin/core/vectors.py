@@ -74,6 +74,7 @@ def dot(a: Vector, b: Vector) -> float:
     return float(a.dot(b) if type(a) is np.ndarray else a @ b)  # short arrays take half as long as with @
 
 
+_LEAST = float(np.finfo(np.float64).tiny)
 _TINY, _HUGE = 1e-30, 1e30
 """A sum of squares between these is used directly. Float32 ends at 1.2e-38 and 3.4e38, so an entry whose square
 underflows is below 2e-8 of such a sum."""
@@ -87,8 +88,10 @@ def norm(a: Vector) -> float:
     peak = largest_entry(a)
     if peak == 0.0 or not math.isfinite(peak):
         return peak
-    scaled = (1.0 / peak) * a if peak > _TINY else _HUGE * a
-    return math.sqrt(float(scaled @ scaled)) * (peak if peak > _TINY else _TINY)
+    if peak <= _TINY:
+        return norm(_HUGE * a) * _TINY
+    scaled = (1.0 / peak) * a
+    return math.sqrt(float(scaled @ scaled)) * peak
 
 
 def largest_entry(*vectors: Vector) -> float:
@@ -99,6 +102,11 @@ def largest_entry(*vectors: Vector) -> float:
 def square(number: float) -> float:
     """The square of a number; infinite if it overflows, when ``**`` would raise."""
     return number * number
+
+
+def square_up(number: float) -> float:
+    """The square of a number, for upper bounds: only that of zero is zero, though others may underflow."""
+    return max(number * number, _LEAST) if number != 0.0 else 0.0
 
 
 def first_array(vector: Vector) -> Array:

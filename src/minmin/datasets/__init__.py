@@ -17,3 +17,5 @@ __all__ = [
     "open_partitions",
     "write_partitions",
 ]
+
+__dir__ = __all__.copy  # dir() lists public names only

@@ -15,7 +15,8 @@ import scipy.sparse
 from minmin.datasets.partition_checks import check_partition
 from minmin.datasets.partition_writer import DESCRIPTION, FORMAT, PER_ROW, VERSION, PartitionWriter, file_name
 from minmin.datasets.partitioned_matrix import PartitionedMatrix, Vector, make_csr
-from minmin.errors import InputError
+from minmin.datasets.sparse_checks import read_csr
+from minmin.errors import InputError, require_values
 
 
 @dataclass(frozen=True)
@@ -100,16 +101,10 @@ def _check_chunk(chunk: Any, number: int, expected_columns: int) -> tuple[Any, .
     """X in CSR or as an array, and the columns beside it, from what a user gave."""
     if not isinstance(chunk, tuple) or not 2 <= len(chunk) <= 4:
         raise InputError(f"chunk {number} is not a tuple (X, y), (X, y, weight) or (X, y, weight, offset)")
+    for name, given in zip(("X", *PER_ROW), chunk, strict=False):
+        require_values(given, f"chunk {number}: {name}")
     X, y, *others = chunk
-    if scipy.sparse.issparse(X):
-        X = scipy.sparse.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        index_dtype = np.int32 if max(X.nnz, X.shape[1]) <= np.iinfo(np.int32).max else np.int64
-        X.indices, X.indptr = X.indices.astype(index_dtype, copy=False), X.indptr.astype(index_dtype, copy=False)
-    else:
-        X = np.asarray(X)
+    X = read_csr(X, f"chunk {number}: X") if scipy.sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "fiub":
         raise InputError(f"chunk {number}: X has shape {X.shape} and dtype {X.dtype}; give a matrix of real numbers")
     if expected_columns not in (0, X.shape[1]):

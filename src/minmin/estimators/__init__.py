@@ -15,7 +15,7 @@ from minmin.estimators.log_link import (
 )
 from minmin.estimators.logistic import BlockLogisticRegression, BlockLogisticRegressionCV
 from minmin.estimators.ridge import BlockHuberRegressor, BlockRidge, BlockRidgeCV
-from minmin.estimators.text import text_columns as text_columns
+from minmin.estimators.text import text_columns
 
 __all__ = [
     "BlockGammaRegressor",
@@ -27,4 +27,7 @@ __all__ = [
     "BlockRidge",
     "BlockRidgeCV",
     "BlockTweedieRegressor",
+    "text_columns",
 ]
+
+__dir__ = __all__.copy  # dir() lists public names only

@@ -20,7 +20,7 @@ from minmin.problems.linear.rows.dask_data import as_column, compute_there, cut_
 from minmin.problems.linear.rows.matrix import RowMatrix
 
 _Vector = np.ndarray[Any, Any]
-_Measure = Callable[[_Vector, _Vector, _Vector, float], tuple[float, float]]
+Measure = Callable[[_Vector, _Vector, _Vector, float], tuple[float, float]]
 """From y, predictions, weights and the mean of y: a sum that is 0 if all are right, and one to compare it with."""
 
 
@@ -145,7 +145,7 @@ def _make_row(estimator: Any, X: Any) -> Any:
     return row
 
 
-def score_lazily(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any, measure: _Measure) -> Any:
+def score_lazily(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any, measure: Measure) -> Any:
     """1 minus the ratio of two sums over all rows, as a Dask array with one number that is not computed yet."""
     import dask.array
 
@@ -177,7 +177,7 @@ def _sum_targets(number: int, columns: dict[str, Any]) -> tuple[float, float]:
 
 
 def _measure_block(
-    estimator: Any, number: int, X: Any, columns: dict[str, Any], measure: _Measure, mean: float
+    estimator: Any, number: int, X: Any, columns: dict[str, Any], measure: Measure, mean: float
 ) -> tuple[float, float]:
     y, weights = _read_rows(number, columns)
     return measure(y, estimator.predict(X, columns["offset"]), weights, mean) if weights.any() else (0.0, 0.0)

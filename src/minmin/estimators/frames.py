@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from minmin.errors import InputError, show
+
 Vector = np.ndarray[Any, Any]
 
 NUMBERS, TEXT, NOTHING, OTHER = "numbers", "text", "nothing", "other"
@@ -37,10 +39,14 @@ class Codes(NamedTuple):
 
 
 class Frame(ABC):
-    """A frame, column by column; columns are given by number."""
+    """A frame, column by column; columns are given by number. No two have one name."""
 
     def __init__(self, frame: Any):
         self.frame = frame
+        names = self.names
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"two columns of X are called {show(twice)}; rename one")
 
     @property
     def names(self) -> list[Hashable]:

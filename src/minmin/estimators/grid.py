@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -79,8 +80,11 @@ def _combine(values: list[Any]) -> _Matrix:
 
 
 def _row_squares(matrix: Any, weights: Any, blocks: ColumnBlocks) -> list[float]:
-    """The weighted mean of |row|² in each block; 1 if that is 0."""
+    """The weighted mean of |row|² in each block; 1 if that is 0, or overflows."""
     weights = np.ones(matrix.shape[0], dtype=matrix.dtype) if weights is None else weights
+    if not weights.all():
+        kept = np.flatnonzero(weights)
+        matrix, weights = matrix[kept], weights[kept]
     if isinstance(matrix, Table):
         squares = matrix.column_squares(np.asarray(weights, dtype=np.float64))
     elif scipy.sparse.issparse(matrix):
@@ -89,4 +93,4 @@ def _row_squares(matrix: Any, weights: Any, blocks: ColumnBlocks) -> list[float]
     else:
         squares = np.einsum("ij,ij,i->j", matrix, matrix, weights, dtype=np.float64)
     sums = [float(squares[columns].sum()) / float(weights.sum()) for columns in blocks.values()]
-    return [size if size > 0.0 else 1.0 for size in sums]
+    return [size if 0.0 < size < math.inf else 1.0 for size in sums]

@@ -11,13 +11,12 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score, mean_tweedie_deviance
 
 from minmin.core.rows import reduce_rows
-from minmin.estimators.cluster import lazy, score_lazily
+from minmin.estimators.cluster import lazy
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
 from minmin.estimators.model import Rows, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Loss, Tweedie
-from minmin.problems.linear.rows.dask_data import is_dask
 
 _MEAN = "the expected target is exp(margin).\nThe intercept is not penalised."
 _document_poisson = document(
@@ -62,10 +61,9 @@ class LogLink(RegressorMixin, Inference):
         float
             For Dask collections it is not computed yet.
         """
-        if is_dask(X):
-            return score_lazily(self, X, y, sample_weight, offset, partial(_add_deviances, power=self._variance_power))
-        means = self.predict(X, offset)
-        return float(d2_tweedie_score(y, means, sample_weight=sample_weight, power=self._variance_power))
+        power = self._variance_power
+        lazily, measure = partial(_add_deviances, power=power), partial(d2_tweedie_score, power=power)
+        return self._score(X, y, sample_weight, offset, lazily, measure)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

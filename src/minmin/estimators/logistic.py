@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +15,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from minmin.core.rows import map_rows, reduce_rows
-from minmin.errors import InputError, show
-from minmin.estimators.cluster import lazy, score_lazily
+from minmin.errors import InputError, as_number, show
+from minmin.estimators.cluster import lazy
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
 from minmin.estimators.model import Rows, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Loss
-from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.softmax import SoftmaxLoss
 
 _document = document(
@@ -72,6 +72,9 @@ class Logistic(ClassifierMixin, Inference):
     def _weigh_classes(self, codes: Vector, weights: Vector | None) -> Vector:
         """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn."""
         if not isinstance(self.class_weight, str):
+            for label, weight in self.class_weight.items() if isinstance(self.class_weight, Mapping) else ():
+                if not 0.0 <= as_number(weight, f"class_weight of class {show(label)}") < math.inf:
+                    raise InputError(f"class_weight of class {show(label)} = {weight} must be finite and >= 0")
             return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_))
         if self.class_weight != "balanced":
             raise InputError(f"class_weight must be a dict or 'balanced', got {self.class_weight!r}")
@@ -120,9 +123,7 @@ class Logistic(ClassifierMixin, Inference):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
         """The share of samples whose class is predicted; for Dask collections not computed yet."""
-        if is_dask(X):
-            return score_lazily(self, X, y, sample_weight, offset, _count_errors)
-        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+        return self._score(X, y, sample_weight, offset, _count_errors, accuracy_score)
 
     @lazy
     def predict_proba(self, X: Any, offset: Any = None) -> Vector:

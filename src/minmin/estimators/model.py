@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -17,9 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from minmin.datasets.sparse_checks import tidy_csr
 from minmin.errors import DATA_LOST, InputError, NoMinimumError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
-from minmin.estimators.cluster import load_collections, make_example
+from minmin.estimators.cluster import Measure, load_collections, make_example, score_lazily
 from minmin.estimators.design import Design
 from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.partitions import multiply
@@ -27,10 +28,10 @@ from minmin.estimators.penalties import Alphas, resolve_alphas
 from minmin.estimators.rounded_intercept import include_rounding
 from minmin.estimators.table import spread_blocks
 from minmin.estimators.table_split import split_data
-from minmin.estimators.targets import refuse_text
+from minmin.estimators.targets import check_values, read_given
 from minmin.estimators.text import TextColumns, check_data
 from minmin.log import LOG
-from minmin.problems.linear.designs import tidy_csr, wrap_checked
+from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.linear.rows.dask_data import is_dask
@@ -41,6 +42,8 @@ Vector = np.ndarray[Any, Any]
 _Start = tuple[Vector, Vector] | None
 
 
+_BY_BLOCK = ("blocks", "alpha", "alphas")
+"""Parameters that may be dicts by the names of the blocks."""
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 1024.0
 """A fit may also end where f - f* is at most eps times the terms that are summed in f. If rounding errors end it above
@@ -106,6 +109,25 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
     _numeric_target = True
     _takes_several_targets = False
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; with ``deep`` also the entries of dicts by block, such as ``alpha__text``."""
+        params: dict[str, Any] = super().get_params(deep)
+        for name in _BY_BLOCK if deep else ():
+            if isinstance(params.get(name), dict):
+                params |= {f"{name}__{block}": of for block, of in params[name].items() if isinstance(block, str)}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``alpha__text=0.1`` sets the entry of the block "text" in the dict ``alpha``."""
+        for entry in [name for name in params if "__" in name and name.split("__")[0] in _BY_BLOCK]:
+            name, _, block = entry.partition("__")
+            given = params.get(name, getattr(self, name, None))
+            if not isinstance(given, dict) or block not in given:
+                raise InputError(f"{name} has no entry {block!r} to set; give {name} as a dict by block first")
+            params[name] = {**given, block: params.pop(entry)}  # a new dict: clones may share the old one
+        super().set_params(**params)
+        return self
+
     @property
     @abstractmethod
     def _loss(self) -> Loss:
@@ -125,8 +147,8 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         self._check_parameters()
         if is_dask(X):
             return self._check_collections(X, y, sample_weight, offset)
-        if self._numeric_target:
-            refuse_text(y)
+        y, sample_weight = read_given(y, "y"), read_given(sample_weight, "sample_weight")
+        check_values(y, self._numeric_target)
         matrix, y = check_data(
             self,
             X,
@@ -141,14 +163,16 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
+            if self._numeric_target and weights.any():
+                y = np.copy(y)
+                y[weights == 0.0] = y[weights.argmax()]  # as if these rows were not there
         column = None if offset is None else check_offset(offset, matrix.shape[0])
         return self._check_rows(matrix, y, weights, column, X)
 
     def _check_collections(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
         """The same for Dask collections, which stay where they are."""
         matrix, y, weights, offset = load_collections(self, X, y, sample_weight, offset)
-        if self._numeric_target and y.dtype.kind == "U":
-            refuse_text(y.example)
+        check_values(y.example, self._numeric_target)
         return self._check_rows(matrix, y, weights, offset, make_example(X))
 
     def _check_rows(self, matrix: Any, y: Any, weights: Any, offset: Any, X: Any) -> tuple[Any, Rows, ColumnBlocks]:
@@ -177,7 +201,11 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         X, Y = wrap_checked(sample.design.X), wrap_checked(sample.design.Y)
         penalties = sample.design.penalties(alphas)
         rows = sample.rows
-        return LinearModel(X, Y, self._loss, rows.target, **penalties, sample_weight=rows.weights, offset=rows.offset)
+        weights, offset = rows.weights, rows.offset
+        model = LinearModel(X, Y, self._loss, rows.target, **penalties, sample_weight=weights, offset=offset)
+        columns = {"X": sample.design.x_columns, "Y": sample.design.y_columns}
+        model.refuse_huge_columns(lambda block, j: f"column {self.feature_names_out_[columns[block][j]]!r}")
+        return model
 
     def _minimise(
         self, problem: LinearModel, sample: Sample, alphas: Alphas, start: _Start, null: NullModel | None = None
@@ -291,6 +319,15 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         column = check_offset(offset, matrix.shape[0])
         return margins + (column if margins.ndim == 1 else column[:, None])
 
+    def _score(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any, lazily: Measure, measure: Callable[..., float]
+    ) -> Any:
+        """A score of predictions by a function of scikit-learn; of Dask collections by ``lazily``, not computed yet."""
+        if is_dask(X):
+            return score_lazily(self, X, y, sample_weight, offset, lazily)
+        y, sample_weight = read_given(y, "y"), read_given(sample_weight, "sample_weight")
+        return float(measure(y, self.predict(X, offset), sample_weight=sample_weight))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -343,7 +380,7 @@ class SingleFit(BlockModel):
 
 def check_offset(offset: Any, rows: int) -> Vector:
     """A user's offset, one finite number per sample."""
-    column = np.asarray(offset, dtype=np.float64)
+    column = np.asarray(read_given(offset, "offset"), dtype=np.float64)
     if column.shape != (rows,):
         raise InputError(f"offset has shape {column.shape}; X has {rows} rows, so it must be ({rows},)")
     wrong = np.flatnonzero(~np.isfinite(column))

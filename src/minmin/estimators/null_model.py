@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minmin.core.arrays import largest
 from minmin.core.rounding import rounding_error
 from minmin.core.rows import reduce_rows
+from minmin.errors import InputError
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
 
@@ -25,6 +27,8 @@ _MOST_STEPS = 100
 _ENOUGH = 1e-9
 """The search for the intercept ends where the slopes of all samples cancel up to this fraction: the null model needs
 to be good, not exact."""
+_LEAST_SCALE = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+"""A loss whose terms are smaller loses digits to underflow, and so do bounds on it."""
 _FARTHEST = 700.0
 """The best intercept moves no margin farther than this beyond zero and the targets: exp overflows above 709."""
 
@@ -55,6 +59,11 @@ def fit_null_model(problem: LinearModel, fit_intercept: bool) -> NullModel:
     else:
         intercept = _find_intercept(sample) if fit_intercept else 0.0
     value, scale = sample.sum(_measure, intercept)
+    size = largest(problem.target)
+    if not math.isfinite(scale) or (size > 0.0 and scale < _LEAST_SCALE):
+        which = "underflows" if math.isfinite(scale) else "overflows"
+        offset = "" if problem.offset is None else ", or the offset,"
+        raise InputError(f"the loss {which}: the targets are up to {size:.3g}; give y{offset} in other units")
     return NullModel(intercept, float(value), float(scale))
 
 
@@ -150,7 +159,8 @@ def _measure(loss: Loss, target: Vector, weights: Vector, offset: Vector | None,
     margins = np.zeros((len(weights), *np.shape(intercept))) + intercept
     if offset is not None:
         margins = margins + _in_double(offset)
-    shared = loss.prepare(margins, target)
-    values = loss.value(margins, target, shared)
-    terms = np.abs(values) + np.abs(loss.slope(margins, target, shared) * margins).reshape(len(weights), -1).sum(axis=1)
-    return np.array([weights @ values, weights @ terms])
+    with np.errstate(over="ignore", invalid="ignore"):
+        shared = loss.prepare(margins, target)
+        values = loss.value(margins, target, shared)
+        at_zero = np.abs(loss.slope(margins, target, shared) * margins).reshape(len(weights), -1).sum(axis=1)
+    return np.array([weights @ values, weights @ (np.abs(values) + at_zero)])

@@ -25,6 +25,7 @@ from minmin.estimators.model import BlockModel, Sample
 from minmin.estimators.null_model import fit_null_model
 from minmin.estimators.partitions import refuse_partitions
 from minmin.estimators.penalties import Alphas
+from minmin.estimators.targets import read_given
 from minmin.result import Result
 
 _Array = np.ndarray[Any, Any]
@@ -70,6 +71,7 @@ class PathFit(BlockModel):
         """
         refuse_partitions(X, type(self).__name__)
         refuse_collections(X, type(self).__name__)
+        y, sample_weight = read_given(y, "y"), read_given(sample_weight, "sample_weight")
         if offset is not None and self.scoring is not None:
             raise InputError("scoring cannot use an offset; leave scoring out: the score is then minus the mean loss")
         matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)

@@ -10,13 +10,12 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from minmin.core.rows import map_rows, reduce_rows
-from minmin.estimators.cluster import lazy, score_lazily
+from minmin.estimators.cluster import lazy
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
 from minmin.estimators.model import Rows, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Huber, Loss
-from minmin.problems.linear.rows.dask_data import is_dask
 
 _document = document(
     "Minimises the weighted mean of ½(margin - y)² plus Σ_b alpha_b/2 |w_b|² over the blocks b. The intercept is not\n"
@@ -49,9 +48,7 @@ class RealTarget(RegressorMixin, Inference):
 
         For Dask collections it is not computed yet.
         """
-        if is_dask(X):
-            return score_lazily(self, X, y, sample_weight, offset, _add_squares)
-        return float(r2_score(y, self.predict(X, offset), sample_weight=sample_weight))
+        return self._score(X, y, sample_weight, offset, _add_squares, r2_score)
 
 
 def _in_double(y: Any) -> Vector:

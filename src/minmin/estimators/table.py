@@ -51,6 +51,9 @@ class Table:
         numbers = stack([table.numbers for table in tables])
         return replace(tables[0], numbers=numbers, places=np.vstack([table.places for table in tables]))
 
+    def __getitem__(self, rows: Columns) -> Table:
+        return replace(self, numbers=self.numbers[rows], places=self.places[rows])
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.places.shape[0], int(self.sizes.sum())

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from minmin.core.arrays import all_finite
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
-from minmin.errors import InputError, show
+from minmin.datasets.sparse_checks import require_indices, tidy_csr
+from minmin.errors import InputError, require_values, show
 from minmin.estimators.categories import (
     Category,
     Known,
@@ -25,7 +27,7 @@ from minmin.estimators.categories import (
 from minmin.estimators.frames import NOTHING, NUMBERS, OTHER, TEXT, Codes, Frame, Vector, wrap_frame
 from minmin.estimators.partitions import check_partitions
 from minmin.estimators.table import Table
-from minmin.problems.linear.designs import tidy_csr
+from minmin.estimators.targets import read_given
 
 _ADVICE = (
     "; give numbers, text or categories: for example a date as a number of days, or as text, and values of several "
@@ -35,6 +37,7 @@ _ADVICE = (
 
 def text_columns(X: Any) -> list[int]:
     """The numbers of the columns of a frame that hold text or categories, as a selector for ``blocks``."""
+    require_values(X, "X")
     frame = wrap_frame(X)
     return [] if frame is None else [column for column, kind in enumerate(frame.kinds) if kind == TEXT]
 
@@ -64,8 +67,11 @@ def check_data(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool 
 
     With ``reset``, sets ``categories_``; without, these are the categories that are known.
     """
+    X = read_given(X, "X")
     if isinstance(X, PartitionedMatrix):
         return check_partitions(estimator, X, y, reset, options)
+    if scipy.sparse.issparse(X):
+        require_indices(X, "X")
     frame = wrap_frame(X)
     if not reset:
         return _check_again(estimator, X, frame, options)
@@ -103,6 +109,7 @@ def _check_again(estimator: Any, X: Any, frame: Frame | None, options: dict[str,
             "frame or a pyarrow table with the same columns"
         )
     validate_data(estimator, X, reset=False, skip_check_array=True)
+    check_array(np.zeros((X.shape[0], 1)), estimator=estimator)  # scikit-learn's words if there is no row
     return read_known(frame, known, estimator.missing == "error", estimator.unseen == "error")
 
 
@@ -164,11 +171,7 @@ def name_columns(frame: Frame) -> list[str]:
     """The names of the columns; x0, x1, ... if they are not text, as in scikit-learn."""
     if not all(isinstance(name, str) for name in frame.names):
         return _number_names(len(frame.names))
-    names = [str(name) for name in frame.names]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"two columns of X are called {twice!r}; rename one, since text columns need names")
-    return names
+    return [str(name) for name in frame.names]
 
 
 def _number_names(count: int) -> list[str]:

@@ -34,6 +34,8 @@ __all__ = [
     "run",
 ]
 
+__dir__ = __all__.copy  # dir() lists public names only
+
 
 def __getattr__(name: str) -> Any:
     if name == "Blur":

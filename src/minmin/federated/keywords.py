@@ -5,23 +5,8 @@ from __future__ import annotations
 from minmin.methods.keywords import HINTS, ITERATIONS, Keywords
 
 OF_RUN = Keywords(
-    (
-        "engine",
-        "x0",
-        "tol",
-        "rtol",
-        "gtol",
-        "rounds",
-        "max_seconds",
-        "assume_convex",
-        "timeout",
-        "retries",
-        "values",
-        "callback",
-        "progress",
-        "checkpoint",
-        "evaluate_every",
-    ),
+    "engine x0 tol rtol gtol rounds max_seconds assume_convex timeout retries values callback progress checkpoint "
+    "evaluate_every",
     (
         (
             f"{ITERATIONS} max_iterations max_rounds n_rounds max_grad_x max_grad_y",
@@ -41,6 +26,11 @@ OF_RUN = Keywords(
         ),
         ("options", "give every option as a keyword of its own: run(clients, 'bam', inner='nag')"),
         ("bounds bounds_x bounds_y constraints", "constraints are not supported in a federation yet"),
+        ("term term_x term_y terms", "terms are not supported in a federation yet"),
+        (
+            "fraction fraction_fit client_fraction participation clients_per_round num_clients n_clients",
+            "every client takes part in each round, since the bound is about all of them; leave it out",
+        ),
         *HINTS,
     ),
 )

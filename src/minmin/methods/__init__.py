@@ -52,6 +52,8 @@ __all__ = [
 
 _RENAMED = {"Answer": "Candidate", "described": "describe"}
 
+__dir__ = __all__.copy  # dir() lists public names only
+
 
 def __getattr__(name: str) -> Any:
     if name in _RENAMED:

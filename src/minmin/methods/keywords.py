@@ -12,12 +12,13 @@ class Keywords(NamedTuple):
 
     Attributes
     ----------
-    names : tuple of str
+    names : str
+        Separated by spaces, as in the hints.
     hints : tuple of pairs of str
         Unknown names, and what to do instead. Case and underscores of a name do not matter; the first pair counts.
     """
 
-    names: tuple[str, ...]
+    names: str
     hints: tuple[tuple[str, str], ...]
 
     def find_hint(self, option: str) -> str | None:
@@ -27,7 +28,7 @@ class Keywords(NamedTuple):
 
     def explain(self, option: str, known: list[str]) -> str:
         """What to do instead of giving this option to a method that has the ``known`` ones."""
-        return self.find_hint(option) or near_names(option, [*known, *self.names])
+        return self.find_hint(option) or near_names(option, [*known, *self.names.split()])
 
 
 def _simplify(name: str) -> str:
@@ -44,6 +45,10 @@ HINTS = (
         "the tolerances are tol and rtol for the bound on f(x, y) - f*, and gtol for the gradients",
     ),
     ("bounds", "each block has its own bounds: bounds_x and bounds_y"),
+    (
+        "term term_x term_y terms",
+        "terms belong to the problem: minmin.problems.Composite(problem, term_x=..., term_y=...)",
+    ),
     ("constraints", "bounds are bounds_x and bounds_y; for others see minmin.terms and minmin.problems.Composite"),
     ("fun func f objective value", "f is the first argument: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
     ("jac grad gradient", "there are two gradients: minimize(f, x0, y0, grad_x=..., grad_y=...)"),
@@ -61,26 +66,7 @@ HINTS = (
 """Names that users bring from other packages; several in one string where the answer is the same."""
 
 OF_MINIMIZE = Keywords(
-    (
-        "grad_x",
-        "grad_y",
-        "constants",
-        "bounds_x",
-        "bounds_y",
-        "tol",
-        "rtol",
-        "rtol_from",
-        "gtol",
-        "target_value",
-        "max_iterations",
-        "max_grad_x",
-        "max_grad_y",
-        "max_seconds",
-        "assume_convex",
-        "callback",
-        "progress",
-        "seed",
-        "checkpoint",
-    ),
+    "grad_x grad_y constants bounds_x bounds_y tol rtol rtol_from gtol target_value max_iterations max_grad_x "
+    "max_grad_y max_seconds assume_convex callback progress seed checkpoint",
     HINTS,
 )

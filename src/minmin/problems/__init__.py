@@ -41,3 +41,5 @@ __all__ = [
     "from_jax",
     "from_torch",
 ]
+
+__dir__ = __all__.copy  # dir() lists public names only

@@ -85,7 +85,10 @@ class _FunctionEvaluation(Evaluation):
     def _compute_value(self) -> float:
         returned = self._call("value")
         try:
-            value = float(returned.item() if hasattr(returned, "item") else returned)
+            number = returned.item() if hasattr(returned, "item") else returned
+            if isinstance(number, str | bytes) or returned is np.ma.masked:
+                raise TypeError
+            value = float(number)
         except (TypeError, ValueError):
             raise InputError(f"value(x, y) returned {reprlib.repr(returned)}; it must return one number") from None
         self._value_eps = number_eps(returned)

@@ -11,3 +11,5 @@ from minmin.terms.scaled import Scaled
 from minmin.terms.simplex import Simplex
 
 __all__ = ["L1", "Box", "ElasticNet", "GroupL2", "L2Ball", "NonNegative", "PartsTerm", "Scaled", "Simplex", "Term"]
+
+__dir__ = __all__.copy  # dir() lists public names only

@@ -16,3 +16,5 @@ from minmin.theory.rates import Rate, lyapunov_rate, rate
 from minmin.theory.solving import SolverError
 
 __all__ = ["Rate", "SolverError", "lyapunov_rate", "rate"]
+
+__dir__ = __all__.copy  # dir() lists public names only

@@ -11,7 +11,7 @@ import scipy.sparse
 from array_api_compat import is_numpy_array
 
 from minmin.core.arrays import Array
-from minmin.errors import InputError, as_count
+from minmin.errors import InputError, as_count, require_values
 from minmin.problems.linear.code_pieces import CodePieces, count_rows_at_once
 from minmin.problems.linear.designs import Design, piece_rows
 from minmin.problems.spectrum import Matrix
@@ -181,6 +181,7 @@ class CategoricalDesign(Design):
 
 
 def _check_codes(codes: Any) -> Matrix:
+    require_values(codes, "codes")
     array = np.asarray(codes)
     if array.ndim != 2 or array.dtype.kind not in "iu":
         raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from scipy.linalg import get_blas_funcs
 
 from minmin.core.arrays import (
     Array,
+    all_finite,
     as_real,
     describe_kind,
     dtype_name,
@@ -25,6 +26,7 @@ from minmin.core.arrays import (
     zeros,
 )
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
+from minmin.datasets.sparse_checks import read_csr
 from minmin.errors import InputError
 from minmin.problems.linear.pairs import RowPairs
 from minmin.problems.linear.row_pieces import RowPieces
@@ -340,17 +342,16 @@ def make_designs(X: Any, Y: Any) -> tuple[Design, Design]:
 
 def make_design(matrix: Any, name: str) -> Design:
     """A user's matrix as a checked design; a Design is returned unchanged, and partitions were checked when opened."""
-    if isinstance(matrix, Design | PartitionedMatrix):
-        return wrap_checked(matrix)
-    checked = _check_sparse(matrix, name) if scipy.sparse.issparse(matrix) else _check_dense(matrix, name)
-    design = wrap_checked(checked)
+    if not isinstance(matrix, Design | PartitionedMatrix):
+        matrix = _check_sparse(matrix, name) if scipy.sparse.issparse(matrix) else _check_dense(matrix, name)
+    design = wrap_checked(matrix)
     if 0 in design.shape:
         raise InputError(f"{name} has shape {tuple(design.shape)}; both blocks need at least one row and one column")
     return design
 
 
 def wrap_checked(matrix: Any) -> Design:
-    """The design of a matrix that needs no check: finite float32 or float64 numbers, dense or from :func:`tidy_csr`.
+    """The design of a matrix that needs no check: finite float32 or float64 numbers, dense or a tidy CSR array.
 
     A Design is returned unchanged.
     """
@@ -363,6 +364,27 @@ def wrap_checked(matrix: Any) -> Design:
     return SparseDesign(matrix) if scipy.sparse.issparse(matrix) else DenseDesign(matrix)
 
 
+def refuse_huge(design: Design, name: Callable[[int], str]) -> None:
+    """Raise if squares of the numbers in a column overflow, of which f and its bounds are made."""
+    most = math.sqrt(float(np.finfo(dtype_name(design.prototype)).max) / design.shape[1])
+    if all(_are_within(array, most) for array in design.arrays()):
+        return
+    with np.errstate(over="ignore"):
+        if all_finite(design.row_norms_squared):
+            return
+        squares = to_numpy(design.column_squares(design.ones()))
+    raise InputError(
+        f"{name(int(np.argmax(squares)))} holds numbers so large that their squares overflow; give it in other units, "
+        "such as divided by its largest number"
+    )
+
+
+def _are_within(array: Array, most: float) -> bool:
+    """Whether no number is farther from zero, without a copy of the array."""
+    xp = array_namespace(array)
+    return 0 in array.shape or (float(xp.max(array)) <= most and float(xp.min(array)) >= -most)
+
+
 def _check_dense(matrix: Any, name: str) -> Array:
     array = as_real(matrix, name)
     if array.ndim != 2:
@@ -372,25 +394,6 @@ def _check_dense(matrix: Any, name: str) -> Array:
 
 
 def _check_sparse(matrix: Any, name: str) -> Any:
-    csr = scipy.sparse.csr_array(matrix)
-    if csr.dtype.kind not in "fiub":
-        raise InputError(f"{name} has dtype {csr.dtype}; give real numbers (float32 or float64)")
-    if csr.dtype not in (np.float32, np.float64):
-        csr = csr.astype(np.float64)
+    csr = read_csr(matrix, name)
     require_finite(csr.data, f"the stored values of {name}")
-    return tidy_csr(csr)
-
-
-def tidy_csr(csr: Any) -> Any:
-    """The same matrix as a CSR array without duplicate entries, and with 32-bit indices if these suffice.
-
-    Duplicates are summed, since the squares of duplicates do not sum to the square of the entry. Products take
-    up to 1.5 times as long with 64-bit indices.
-    """
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    largest_index = max(csr.nnz, csr.shape[1])
-    index_dtype = np.int32 if largest_index <= np.iinfo(np.int32).max else np.int64
-    indices, pointers = (array.astype(index_dtype, copy=False) for array in (csr.indices, csr.indptr))
-    return scipy.sparse.csr_array((csr.data, indices, pointers), shape=csr.shape)
+    return csr

@@ -9,7 +9,7 @@ from array_api_compat import device
 
 from minmin.core.arrays import Array, namespace_of
 from minmin.core.bound import UNKNOWN, Bound
-from minmin.core.vectors import dot, norm, square
+from minmin.core.vectors import dot, norm, square, square_up
 from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
 from minmin.problems.linear.duality_rounding import Rounding
 from minmin.problems.linear.losses.base import DualPoint
@@ -107,10 +107,10 @@ def _bound_with(
     value_in_x = floor_in_x = math.inf
     if model.x_block.penalty.covers_all:
         noise, size = rounding.in_x_over_penalty()
-        value_in_x = 0.5 * square(model.x_block.penalty.dual_norm(gradient_x) + noise + size * in_y.left)
-        floor_in_x = 0.5 * square(noise + size * in_y.floor_left)
-    value = square(math.sqrt(point.gap) + in_y.left) + value_in_x + in_y.value + by_scale
-    return value, square(in_y.floor_left) + floor_in_x + in_y.floor
+        value_in_x = 0.5 * square_up(model.x_block.penalty.dual_norm(gradient_x) + noise + size * in_y.left)
+        floor_in_x = 0.5 * square_up(noise + size * in_y.floor_left)
+    value = square_up(math.sqrt(point.gap) + in_y.left) + value_in_x + in_y.value + by_scale
+    return value, square_up(in_y.floor_left) + floor_in_x + in_y.floor
 
 
 def losses_above_infima(evaluation: LinearEvaluation) -> float:
@@ -157,11 +157,11 @@ def bound_in_y(evaluation: LinearEvaluation, gradient: Array, y_root: Array | No
     penalty = evaluation.model.y_block.penalty
     if rounding.y_sizes is None:
         size, noise = norm(gradient), rounding.noise[1]
-        return _BoundInY(square(size + noise) / (2.0 * penalty.least), square(noise) / (2.0 * penalty.least))
+        return _BoundInY(square_up(size + noise) / (2.0 * penalty.least), square_up(noise) / (2.0 * penalty.least))
     noise_by_column = rounding.noise_by_y_column(rounding.y_sizes)
     with_noise, noise_alone = (penalty.dual_norm(g) for g in (abs(gradient) + noise_by_column, noise_by_column))
     if penalty.covers_all:
-        return _BoundInY(0.5 * square(with_noise), 0.5 * square(noise_alone))
+        return _BoundInY(0.5 * square_up(with_noise), 0.5 * square_up(noise_alone))
     y_rounding = 2.0 * dot(noise_by_column, rounding.y_terms)  # since y itself is rounded
     if y_root is not None:
         return _BoundInY(y_rounding, y_rounding, *_cost_to_remove(y_root, gradient, noise_by_column))
@@ -170,8 +170,8 @@ def bound_in_y(evaluation: LinearEvaluation, gradient: Array, y_root: Array | No
     left, floor_left = _cost_to_remove(root, gradient_there, noise_there)
     size_y = penalty.dual_norm(rounding.y_sizes)
     return _BoundInY(
-        y_rounding + 0.5 * square(with_noise + size_y * left),
-        y_rounding + 0.5 * square(noise_alone + size_y * floor_left),
+        y_rounding + 0.5 * square_up(with_noise + size_y * left),
+        y_rounding + 0.5 * square_up(noise_alone + size_y * floor_left),
         left,
         floor_left,
     )

@@ -66,6 +66,7 @@ class GLM(LinearModel):
         penalties = {"alpha_x": alpha_x, "alpha_y": alpha_y}
         given: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "constants": constants}
         super().__init__(X, Y, _find_loss(loss), target, **penalties, **given)
+        self.refuse_huge_columns("column {1} of {0}".format)
         if isinstance(loss, Loss) and loss.outputs == 1 and not isinstance(self.target, RowVector):
             try_loss(loss, self.target)
 
@@ -137,6 +138,7 @@ class Softmax(LinearModel):
         penalties = {"alpha_x": alpha_x, "alpha_y": alpha_y}
         given: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "constants": constants}
         super().__init__(X, Y, SoftmaxLoss(count), labels, **penalties, **given)
+        self.refuse_huge_columns("column {1} of {0}".format)
 
     @property
     def classes(self) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from minmin.core.arrays import Array, as_real, as_real_numpy, require_finite, same_kind, to_like
+from minmin.core.arrays import Array, as_real, as_real_numpy, largest, require_finite, same_kind, to_like, to_numpy
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
@@ -18,12 +19,15 @@ from minmin.core.rows import map_rows
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.vectors import square
 from minmin.errors import InputError
+from minmin.problems.linear.categories import CategoricalDesign
 from minmin.problems.linear.constants import LinearConstants
-from minmin.problems.linear.designs import Design, make_designs
+from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign, make_designs, refuse_huge, select
 from minmin.problems.linear.duality import bound_by_duality, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.losses.targets import check_offset_shape
+from minmin.problems.linear.mixed import MixedDesign
+from minmin.problems.linear.ones import OnesDesign
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
 from minmin.problems.linear.row_gradients import explain_no_rows
@@ -32,6 +36,10 @@ from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.metrics import RowMetrics
 from minmin.problems.spectrum import EXPENSIVE
+
+_FAR_LARGER = 1e6
+"""Of squares. Rows of weight 0 whose numbers are not far larger than those of other rows do no harm."""
+_IN_MEMORY = DenseDesign, SparseDesign, CategoricalDesign, MixedDesign, OnesDesign
 
 
 class LinearModel(SecondOrderProblem):
@@ -66,9 +74,12 @@ class LinearModel(SecondOrderProblem):
         The normalised sample weights, which sum to one.
     offset : array or None
         In the shape of the margins.
+    kept_rows : slice or array
+        The numbers of the rows that are used: without those of weight 0, if these have far larger numbers than others.
     """
 
     bounds_by_data = True
+    kept_rows: Any = slice(None)
 
     def __init__(
         self,
@@ -86,6 +97,13 @@ class LinearModel(SecondOrderProblem):
         if is_dask(X) or is_dask(Y):
             X, Y, target, sample_weight, offset = load_blocks(X, Y, target, sample_weight, offset)
         design_x, design_y = make_designs(X, Y)
+        if isinstance(design_x, RowDesign):
+            checked = take_row_vectors(design_x, loss, target, sample_weight, offset)
+        else:
+            checked = _check_columns(design_x, loss, target, sample_weight, offset)
+        self.loss, self.target, self.weights, self.offset = checked
+        if sample_weight is not None and isinstance(design_x, _IN_MEMORY) and isinstance(design_y, _IN_MEMORY):
+            design_x, design_y = self._leave_out_rows(design_x, design_y)
         prototype = design_x.prototype
         penalty_x = make_penalty(alpha_x, "alpha_x", design_x.shape[1], prototype).repeat(loss.outputs)
         penalty_y = make_penalty(alpha_y, "alpha_y", design_y.shape[1], prototype).repeat(loss.outputs)
@@ -93,12 +111,29 @@ class LinearModel(SecondOrderProblem):
         self.y_block = PenalizedDesign(design_y, penalty_y, loss.outputs)
         self.d_x, self.d_y = self.x_block.size, self.y_block.size
         self._given = require_constants_type(constants)
-        if isinstance(design_x, RowDesign):
-            checked = take_row_vectors(design_x, loss, target, sample_weight, offset)
-        else:
-            checked = _check_columns(design_x, loss, target, sample_weight, offset)
-        self.loss, self.target, self.weights, self.offset = checked
         self._proof = LinearConstants(self.x_block, self.y_block, loss, self.weights)
+
+    def _leave_out_rows(self, X: Design, Y: Design) -> tuple[Design, Design]:
+        """The designs without rows of weight 0, if these have far larger numbers than the others and spoil bounds."""
+        weights, columns = to_numpy(self.weights), (self.target, self.weights, self.offset)
+        kept, left_out = np.flatnonzero(weights > 0.0), np.flatnonzero(weights == 0.0)
+        with np.errstate(over="ignore"):
+            squares = [column * column for column in columns if column is not None]
+            squares += [X.row_norms_squared, Y.row_norms_squared] if len(left_out) else []
+        if any(largest(select(s, left_out)) > _FAR_LARGER * largest(select(s, kept)) for s in squares):
+            self.kept_rows = kept
+            self.target, self.weights, self.offset = (None if c is None else select(c, kept) for c in columns)
+            return X.rows(kept), Y.rows(kept)
+        return X, Y
+
+    def refuse_huge_columns(self, name: Callable[[str, int], str]) -> None:
+        """Raise if squares of the numbers in a column overflow; ``name("X", 3)`` is what the user calls column 3 of X.
+
+        Data that are not in memory are left to the run.
+        """
+        for block, design in (("X", self.x_block.design), ("Y", self.y_block.design)):
+            if isinstance(design, _IN_MEMORY):
+                refuse_huge(design, partial(name, block))
 
     def _with_blocks(self, x_block: PenalizedDesign, y_block: PenalizedDesign) -> Self:
         """The same model with other designs and penalties."""

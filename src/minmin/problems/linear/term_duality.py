@@ -9,7 +9,7 @@ from minmin.core.arrays import Array, array_eps
 from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.model_gap import BlockGap, find_gap
 from minmin.core.term import Term
-from minmin.core.vectors import norm, square
+from minmin.core.vectors import norm, square, square_up
 from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
 from minmin.problems.linear.duality import bound_in_y, find_dual_point, losses_above_infima
 from minmin.problems.linear.duality_rounding import Rounding
@@ -75,14 +75,14 @@ def _bound_at(
     blocks.append(_Block(terms[0], evaluation.x, after.grad_x, model.x_block.penalty, noise_x))
     scale = min(block.find_scale() for block in blocks)
     gaps = [fixed, *(block.find_gap(scale) for block in blocks)]
-    value = square(math.sqrt(point.gap) + left) + sum(gap.value for gap in gaps) + _price_of_scale(evaluation, scale)
+    value = square_up(math.sqrt(point.gap) + left) + sum(gap.value for gap in gaps) + _price_of_scale(evaluation, scale)
     if y_root is not None:
         # Scaling adds (1 - c)By to the r that is left of ∇ᵧ. In the norm of B⁻¹, ½|r + (1 - c)By|² is at most
         # |r|² + (1 - c)²yᵀBy, and |r|² is in ``left``.
         value += square(1.0 - scale) * model.y_block.penalty.product(evaluation.y, evaluation.y)
     if not math.isfinite(value):
         return UNKNOWN
-    return Bound(value, square(floor_left) + sum(gap.floor for gap in gaps), "data")
+    return Bound(value, square_up(floor_left) + sum(gap.floor for gap in gaps), "data")
 
 
 def _price_of_scale(evaluation: LinearEvaluation, scale: float) -> float:
@@ -127,7 +127,7 @@ class _Block(NamedTuple):
             gradient = scale * gradient + (1.0 - scale) * (self.penalty.alpha * self.v)
         if self.term is None and self.penalty.covers_all:
             noise = self.noise / math.sqrt(self.penalty.least)
-            return BlockGap(0.5 * square(self.penalty.dual_norm(gradient) + noise), 0.5 * square(noise))
+            return BlockGap(0.5 * square_up(self.penalty.dual_norm(gradient) + noise), 0.5 * square_up(noise))
         if self.penalty.covers_all or self.term is None or math.isinf(self.term.dual_radius(self.v)):
             return find_gap(self.term, self.v, gradient, self.penalty.least, noise=self.noise, eps=eps)
         gap = find_gap(self.term, self.v, gradient, 0.0, eps=eps)

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse
 
 from minmin.datasets.partition_checks import check_column, check_dense, check_sparse
-from minmin.errors import InputError
-from minmin.problems.linear.designs import tidy_csr
+from minmin.datasets.sparse_checks import read_csr
+from minmin.errors import InputError, require_values
 from minmin.problems.linear.rows.group import Partition
 from minmin.problems.linear.rows.local import open_here
 from minmin.problems.linear.rows.session import RowSession
@@ -180,10 +180,10 @@ def make_partition(
 def read_numbers(matrix: Any, name: str, where: str) -> Any:
     """A checked block of a matrix of numbers, as an array or a CSR array."""
     if scipy.sparse.issparse(matrix):
-        csr = scipy.sparse.csr_array(matrix)
-        csr = tidy_csr(csr if csr.dtype in (np.float32, np.float64) else csr.astype(np.float64))
+        csr = read_csr(matrix, f"{where}: {name}")
         check_sparse(csr.data, csr.indices, csr.indptr, csr.shape[1], where)
         return csr
+    require_values(matrix, f"{where}: {name}")
     dtypes = set(matrix.dtypes) if hasattr(matrix, "dtypes") else {matrix.dtype}
     dtype = np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
     try:
@@ -202,6 +202,7 @@ def read_numbers(matrix: Any, name: str, where: str) -> Any:
 
 def as_column(column: Any, name: str, where: str) -> _Vector:
     """A checked column of a block of rows: numbers or, for y, also text."""
+    require_values(column, f"{where}: {name}")
     array = np.asarray(column)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
