@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION
 
@@ -24,6 +26,12 @@ its rounding errors. It ends sooner, since a line search at rounding level may t
 def is_watched(problem: Problem) -> bool:
     """Whether the run must find out itself what f is like: without constants, unless noise would mislead it."""
     return problem.constants is None and not problem.has_noisy_gradients
+
+
+def may_explode(problem: Problem) -> bool:
+    """Whether f may rise so fast along a step, as far as its constants tell, that y goes astray at a rejected x."""
+    constants = problem.constants
+    return constants is not None and math.isinf(max(constants.L_x, constants.L_y))
 
 
 def choose_first_ratio(problem: Problem) -> float:
