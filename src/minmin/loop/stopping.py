@@ -240,9 +240,7 @@ class StoppingRules:
             self.progress = self.progress._replace(lowest_at_floor=value)
         return falls
 
-    def check_progress(
-        self, steps: int, candidate: Candidate, best: Bound, value: float, *, hidden: bool
-    ) -> End | None:
+    def check_progress(self, steps: int, candidate: Candidate, best: Bound, value: float, hidden: bool) -> End | None:
         """Whether the run has stalled, because of rounding errors or wrong constants.
 
         ``value`` is the last known f. ``hidden`` says that rounding errors hide the gain of the last step.

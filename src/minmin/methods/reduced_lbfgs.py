@@ -255,7 +255,7 @@ class ReducedLbfgs(Method):
             direction = -inverse_times(pairs, gradient) if pairs.steps else first_step(gradient, x, L)
         if pairs.steps:
             direction = limit_length(direction, MOST_GROWTH * norm(pairs.steps[-1]))
-        if problem.term_x is None and state.flat_length > 0.0:
+        if problem.term_x is None and state.flat_length > 0.0 and norm(direction) > 0.0:
             direction = grow_where_flat(direction, state.flat_length)
         return direction * (1.0 / units)
 

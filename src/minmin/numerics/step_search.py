@@ -110,11 +110,7 @@ def slope_along(start: PointWithGradient, step: Vector, term: Term | None) -> fl
 
 
 def search_step(
-    at: Callable[[float], tuple[P, float]],
-    slope: float,
-    *,
-    overshoot: float,
-    undershoot: float,
+    at: Callable[[float], tuple[P, float]], slope: float, *, overshoot: float, undershoot: float
 ) -> tuple[P | None, float]:
     """Find a step t that is neither too long nor too short. Returns the point at t, and t.
 
