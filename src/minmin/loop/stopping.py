@@ -23,9 +23,9 @@ _NEAR_FLOOR = 4.0
 """A bound of at most this times its floor is at rounding level. The bound is (|∇f| + error)²/2μ and the floor is
 error²/2μ, so then |∇f| is no larger than its expected error."""
 
-_STEPS_TO_MOVE, _LEAST_MOVE = 200, 1e-6
-"""A run ends if in this many steps its bound moves by at most this fraction of itself, and f by no more than its
-rounding errors: 10⁸ steps would not halve such a bound."""
+_STEPS_TO_MOVE, _LEAST_MOVE = 100, 1e-7
+"""A run that only a bound can end as converged has stalled if in this many steps its bound, and f if there are values,
+move by at most this fraction of the bound: 10⁸ such steps would not halve it."""
 
 
 @dataclass(frozen=True)
@@ -254,10 +254,9 @@ class StoppingRules:
         measure = square(candidate.gradient_size) if self._looks_at_gradients else candidate.bound.value
         if progress.largest_bound < measure < math.inf:
             progress = progress._replace(largest_bound=measure)
-        if steps % _STEPS_TO_MOVE == 0:
-            bound, visible = candidate.bound.value, rounding_error(machine_eps(candidate.x), abs(value))
-            stays = abs(bound - progress.bound_before) <= _LEAST_MOVE * bound
-            if stays and abs(value - progress.value_before) <= visible and self.criteria.gtol is None:
+        if steps % _STEPS_TO_MOVE == 0 and self._waits_for_a_bound():
+            bound, least = candidate.bound.value, _LEAST_MOVE * candidate.bound.value
+            if abs(bound - progress.bound_before) <= least and not abs(value - progress.value_before) > least:
                 told = f"over {_STEPS_TO_MOVE} iterations neither f nor its bound has moved"
                 return End("stalled", f"{told}: {self._explain_exhaustion(candidate, best)}")
             progress = progress._replace(bound_before=bound, value_before=value)

@@ -164,7 +164,9 @@ class LinearEvaluation(SecondOrderEvaluation):
     def cause_of_infinity(self) -> str:  # type: ignore[override]
         sizes = [largest(block.column_norms()) for block in (self.model.x_block, self.model.y_block)]
         size = max(sizes) / math.sqrt(self.model.x_block.design.shape[0])
-        return f"it overflows: a column of the data has numbers of about {size:.1g}; scale it, or start nearer to zero"
+        return (
+            f"the loss is not finite here: a column has numbers of about {size:.1g}; scale it, or start nearer to zero"
+        )
 
     def _compute_rounding(self) -> RoundingScale:
         """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small.
