@@ -19,7 +19,7 @@ class Indefinite:
 
 def test_a_model_without_a_minimum_gives_the_first_proximal_gradient_step():
     x, gradient = np.array([1.0, -2.0, 0.0]), np.array([3.0, 0.5, 0.1])
-    step = minimise_model(L1(0.2), x, gradient, Indefinite())
+    step = minimise_model(L1(0.2).prox, x, gradient, Indefinite())
     assert np.array_equal(step, L1(0.2).prox(x - gradient / 2, 0.5))
 
 

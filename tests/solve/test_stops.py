@@ -159,6 +159,24 @@ def test_a_wrong_number_of_iterations_is_named():
             minmin.minimize(PROBLEM, max_iterations=value)
 
 
+@pytest.mark.parametrize(("fall", "ends"), [(0.0, 200), (1e-10, 200), (1e-3, None)])
+def test_a_run_whose_bound_and_f_stay_where_they_are_ends(fall, ends):
+    script = [(1.0, {"bound": Bound(2.0 * (1.0 - fall * i), basis="constants")}) for i in range(300)]
+    r = run_script(*script, max_iterations=250)
+    assert r.status == ("budget" if ends is None else "stalled")
+    assert r.nit == (ends or 250)
+    if ends:
+        assert r.message.startswith("over 100 iterations neither f nor its bound has moved: ")
+
+
+@pytest.mark.parametrize(
+    "stops", [{"gtol": 1e-9}, {"target_value": 0.5}, {"tol": 0}], ids=lambda stops: next(iter(stops))
+)
+def test_a_bound_that_stays_where_it_is_ends_no_run_that_aims_at_something_else(stops):
+    script = [(1.0 + 1e-3 / (1 + i), {"bound": Bound(2.0)}) for i in range(300)]
+    assert run_script(*script, max_iterations=250, **stops).status == "budget"
+
+
 class ScriptedState(NamedTuple):
     """The number of steps so far, and the candidate."""
 

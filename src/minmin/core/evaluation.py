@@ -26,11 +26,17 @@ class Evaluation(ABC):
     x, y : vectors
     tally : Tally
         The problem's; everything that is computed is added to it.
+
+    Attributes
+    ----------
+    cause_of_infinity : str
+        Why f, or a gradient, may be infinite here, and what to do; empty if a user's own function may be the cause.
     """
 
     __slots__ = ("_grad_x", "_grad_x_norm", "_grad_y", "_grad_y_norm", "_rounding", "_tally", "_value", "x", "y")
     term_x: Term | None = None
     term_y: Term | None = None
+    cause_of_infinity: str = ""
 
     def __init__(self, x: Vector, y: Vector, tally: Tally):
         self.x = x
@@ -170,6 +176,10 @@ class EvaluationOfSum(Evaluation):
     def note_precision(self, eps: float) -> None:
         self.original.note_precision(eps)
 
+    @property
+    def cause_of_infinity(self) -> str:  # type: ignore[override]
+        return self.original.cause_of_infinity
+
     def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
         return self.original.find_largest_entry(grad_x, grad_y)
 
@@ -187,7 +197,8 @@ def explain_nonfinite(evaluation: Evaluation) -> str:
         for index in np.flatnonzero(~np.isfinite(array))[:1]
     ]
     what = " and ".join(found) or f"f is NaN or infinite{evaluation.nonfinite_place}"
-    return f"{what}; f may be infinite or undefined here, or {GRADIENT_MAY_BE_WRONG}"
+    unknown = f"f may be infinite or undefined here, or {GRADIENT_MAY_BE_WRONG}"
+    return f"{what}; {evaluation.cause_of_infinity or unknown}"
 
 
 def _name_parts(vector: Vector) -> Iterator[tuple[str, Any]]:

@@ -67,10 +67,13 @@ class Slice(ABC):
     ----------
     term_y : Term or None
         A term that is added to f; see :class:`minmin.problems.Composite`.
+    units_y : array or float
+        Like :attr:`Problem.units_x`, for y.
     """
 
     __slots__ = ("x",)
     term_y: Term | None = None
+    units_y: Array | float = 1.0
 
     def __init__(self, x: Vector):
         self.x = x
@@ -124,6 +127,9 @@ class Problem(ABC):
         Whether y stays with the clients. Then only the newest y can be used, and only the norm of ∇ᵧ is known.
     term_x, term_y : Term or None
         Terms that are added to f; see :class:`minmin.problems.Composite`. Gradients are those of f alone.
+    units_x : array or float
+        Positive numbers: as a function of units·x, f has curvatures of about the same size in all coordinates. One if
+        that holds for x itself, if nothing is known, or if a term in x takes no step per coordinate.
     structure_x, structure_y : Structure or None
         How the user sees x and y, if not as flat arrays.
     part_structures : tuple of Structure or None
@@ -143,6 +149,7 @@ class Problem(ABC):
     y_is_remote: bool = False
     term_x: Term | None = None
     term_y: Term | None = None
+    units_x: Array | float = 1.0
     structure_x: Structure | None = None
     structure_y: Structure | None = None
     part_structures: tuple[Structure | None, ...] = ()

@@ -31,9 +31,12 @@ class Term(ABC):
     ----------
     convexity : float
         t(v) - convexity/2 |v|² is convex, too; 0 if nothing more is known than that t is convex.
+    takes_steps : bool
+        Whether :meth:`prox` also takes an array with one step per coordinate: |u_i - v_i|² is divided by 2·step_i.
     """
 
     convexity: float = 0.0
+    takes_steps: bool = False
 
     @abstractmethod
     def value(self, v: Array) -> float:

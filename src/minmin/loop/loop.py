@@ -277,7 +277,7 @@ class Loop:
         if falls:
             self._best = Numbered(candidate, self._steps)
         best = self._best.candidate.bound
-        return requested or self._rules.check_progress(self._steps, candidate, best, hidden=at_floor and not falls)
+        return requested or self._rules.check_progress(self._steps, candidate, best, value, at_floor and not falls)
 
     def _check_convergence(self, value: float) -> End | None:
         """Whether the run ends by tol, rtol or gtol; ``value`` is f at the candidate."""

@@ -125,6 +125,7 @@ class Recorder:
             value = self._compute_value(x, y, candidate.cache) if candidate.value is None else candidate.value
             if not math.isfinite(value):
                 reason = f"f may have no minimum, or {GRADIENT_MAY_BE_WRONG}" if step else "is f defined at the start?"
+                reason = self._problem.evaluate(x, y).cause_of_infinity or reason
                 raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; {reason}")
         record = Record(self._tally["grad_x"], self._tally["grad_y"], value, _honest_bound(candidate), seconds, x, y)
         self.last = Recorded(step, candidate, record)

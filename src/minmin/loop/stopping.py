@@ -23,6 +23,10 @@ _NEAR_FLOOR = 4.0
 """A bound of at most this times its floor is at rounding level. The bound is (|∇f| + error)²/2μ and the floor is
 error²/2μ, so then |∇f| is no larger than its expected error."""
 
+_STEPS_TO_MOVE, _LEAST_MOVE = 100, 1e-7
+"""A run that only a bound can end as converged has stalled if in this many steps its bound, and f if there are values,
+move by at most this fraction of the bound: 10⁸ such steps would not halve it."""
+
 
 @dataclass(frozen=True)
 class StoppingCriteria:
@@ -123,11 +127,15 @@ class Progressing(NamedTuple):
         Over the iterations of the current period of patience, and of the one before.
     lowest_at_floor : float
         The lowest f seen at rounding level.
+    bound_before, value_before : float
+        The bound and f when they were last compared.
     """
 
     largest_bound: float = 0.0
     largest_bound_before: float = math.inf
     lowest_at_floor: float = math.inf
+    bound_before: float = math.nan
+    value_before: float = math.nan
 
 
 class StoppingRules:
@@ -232,10 +240,10 @@ class StoppingRules:
             self.progress = self.progress._replace(lowest_at_floor=value)
         return falls
 
-    def check_progress(self, steps: int, candidate: Candidate, best: Bound, *, hidden: bool) -> End | None:
+    def check_progress(self, steps: int, candidate: Candidate, best: Bound, value: float, hidden: bool) -> End | None:
         """Whether the run has stalled, because of rounding errors or wrong constants.
 
-        ``hidden`` says that rounding errors hide the gain of the last step.
+        ``value`` is the last known f. ``hidden`` says that rounding errors hide the gain of the last step.
         """
         if candidate.reason:
             return End("stalled", candidate.reason)
@@ -246,6 +254,12 @@ class StoppingRules:
         measure = square(candidate.gradient_size) if self._looks_at_gradients else candidate.bound.value
         if progress.largest_bound < measure < math.inf:
             progress = progress._replace(largest_bound=measure)
+        if steps % _STEPS_TO_MOVE == 0 and self._waits_for_a_bound():
+            bound, least = candidate.bound.value, _LEAST_MOVE * candidate.bound.value
+            if abs(bound - progress.bound_before) <= least and not abs(value - progress.value_before) > least:
+                told = f"over {_STEPS_TO_MOVE} iterations neither f nor its bound has moved"
+                return End("stalled", f"{told}: {self._explain_exhaustion(candidate, best)}")
+            progress = progress._replace(bound_before=bound, value_before=value)
         if steps % self._patience == 0:
             if math.isinf(best.value) and self._waits_for_a_bound():
                 return End(

@@ -34,7 +34,14 @@ from minmin.methods.inner.partial_minimum import LowerY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.mapped_gradients import map_gradients
 from minmin.methods.proximal_step import find_proximal_step
-from minmin.methods.reduced_rules import choose_first_ratio, choose_inner, is_watched, most_restarts, rises
+from minmin.methods.reduced_rules import (
+    choose_first_ratio,
+    choose_inner,
+    is_watched,
+    may_explode,
+    most_restarts,
+    rises,
+)
 from minmin.methods.reduced_state import ReducedState
 from minmin.methods.secants import check_constants
 from minmin.methods.theory import block_parameters, theory_patience
@@ -172,9 +179,9 @@ class ReducedLbfgs(Method):
         if norm(direction) == 0.0:
             lowered, evaluation, _ = self._lower_y(problem, state, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
-            return self._judge(
-                problem, lowered._replace(stuck=stuck), evaluation, exhausted=stuck > most_restarts(problem)
-            )
+            pairs = Pairs.none(state.x) if stuck else state.pairs  # which may have made the step so short
+            lowered = lowered._replace(stuck=stuck, pairs=pairs)
+            return self._judge(problem, lowered, evaluation, exhausted=stuck > most_restarts(problem))
         expected_gain = -0.5 * slope_along(XPoint(state.x, state.gradient), direction, problem.term_x)
         if state.gain > _MOST_LEFT * expected_gain:
             ratio = _TIGHTEN * state.inner_tolerance_ratio
@@ -183,7 +190,7 @@ class ReducedLbfgs(Method):
             lowered, evaluation, _ = self._lower_y(problem, state, allowed)
             return self._judge(problem, lowered, evaluation, exhausted=state.stuck > most_restarts(problem))
         moved, evaluation, found = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
-        if found and not is_same_point(state.x, moved.x, evaluation.rounding.eps):
+        if found and not is_same_point(problem.units_x * state.x, problem.units_x * moved.x, evaluation.rounding.eps):
             return self._judge(problem, moved._replace(stuck=0), evaluation, exhausted=False)
         # An inaccurate y, or bad pairs, can look like rounding. Rule them out first: tighten y, drop the pairs.
         restarted = moved._replace(
@@ -245,26 +252,29 @@ class ReducedLbfgs(Method):
         return _PATIENCE_FACTOR * theory_patience(rate, max(constants.kappa_x, constants.kappa_y))
 
     def _find_direction(self, problem: Problem, state: ReducedState) -> Vector:
-        direction = self._find_curved_direction(problem, state)
-        if problem.term_x is None and state.flat_length > 0.0 and norm(direction) > 0.0:
-            return grow_where_flat(direction, state.flat_length)
-        return direction
-
-    def _find_curved_direction(self, problem: Problem, state: ReducedState) -> Vector:
-        constants, pairs, gradient = problem.constants, state.pairs, state.gradient
-        L = None if constants is None else constants.L_x
+        """The step to try: in the problem's units, in which the pairs are, and then in those of x."""
+        assert state.gradient is not None
+        constants, pairs, units = problem.constants, state.pairs, problem.units_x
+        L = constants.L_x if constants is not None and isinstance(units, float) else None
+        x, gradient = units * state.x, state.gradient * (1.0 / units)
         if problem.term_x is not None:
-            direction = find_proximal_step(problem.term_x, state.x, gradient, pairs, L, state.flat_length)
+            direction = find_proximal_step(problem.term_x, x, gradient, pairs, L, state.flat_length, units)
         elif norm(gradient) == 0.0:
             return gradient
         else:
-            direction = -inverse_times(pairs, gradient) if pairs.steps else first_step(gradient, state.x, L)
-        return limit_length(direction, MOST_GROWTH * norm(pairs.steps[-1])) if pairs.steps else direction
+            direction = -inverse_times(pairs, gradient) if pairs.steps else first_step(gradient, x, L)
+        if pairs.steps:
+            direction = limit_length(direction, MOST_GROWTH * norm(pairs.steps[-1]))
+        if problem.term_x is None and state.flat_length > 0.0 and norm(direction) > 0.0:
+            direction = grow_where_flat(direction, state.flat_length)
+        return direction * (1.0 / units)
 
     def _make_task(self, problem: Problem, allowed: float | None, *, retries: bool = False) -> LowerY:
         watches = "nothing"
         if is_watched(problem):
             watches = "values" if problem.has_value else "gradients"
+        elif may_explode(problem):
+            watches = "gradients"
         inner = choose_inner(self.inner, problem)
         return LowerY(inner, allowed, problem.constants, self.stateless, watches, retries)
 
@@ -294,12 +304,12 @@ class ReducedLbfgs(Method):
     ) -> tuple[ReducedState, Evaluation, bool]:
         """The state after a step along the direction, the evaluation there, and whether the step is good enough."""
         start, lowest, term = XPoint(state.x, state.gradient), state.watch.lowest_value, problem.term_x
-        is_inside, trials = True, 0
+        is_inside, trials, units, explodes = True, 0, problem.units_x, may_explode(problem)
 
         def at(x: Vector) -> XPoint:
             nonlocal state, is_inside, trials
             x = x if term is None else term.project(x)
-            retries = trials > 0 and is_watched(problem)
+            retries = trials > 0 and (explodes or is_watched(problem))
             state, evaluation, is_inside = self._lower_y(problem, state._replace(x=x), allowed, retries=retries)
             trials += 1
             if is_inside:
@@ -309,6 +319,7 @@ class ReducedLbfgs(Method):
 
         def learn(new: XPoint, step: Vector, change: Vector, product: float) -> None:
             nonlocal state
+            step, change = units * step, change * (1.0 / units)
             size, least = dot(step, step), state.min_curvature_seen
             if product > 0.0 and size > 0.0:
                 least = min(least, product / size)
@@ -327,17 +338,10 @@ class ReducedLbfgs(Method):
             return rises(lowest, new.evaluation.value)
 
         point, found = search_along(
-            start,
-            direction,
-            at,
-            learn,
-            overshoot=_OVERSHOOT,
-            is_enough=is_enough,
-            is_too_high=is_too_high,
-            term=term,
+            start, direction, at, learn, term, units, overshoot=_OVERSHOOT, is_enough=is_enough, is_too_high=is_too_high
         )
         assert point.evaluation is not None
-        if not is_inside or (not found and is_too_high(point)):
+        if not is_inside or (not found and (explodes or is_too_high(point))):
             back, evaluation, is_inside = self._lower_y(problem, state._replace(x=start.v), None, retries=True)
             if not is_inside:
                 raise NonFiniteError(explain_nonfinite(evaluation))
@@ -362,13 +366,9 @@ class ReducedLbfgs(Method):
             state = state._replace(estimate=state.estimate.add(state.estimate_gap(evaluation)))
             if exhausted or state.watch.has_seen_the_gradient_fall(residuals):
                 bound = state.estimate.to_bound(exhausted)
+        known = evaluation.value_on_the_way
         candidate = Candidate(
-            state.x,
-            evaluation.y,
-            bound,
-            exhausted,
-            gradient_size=evaluation.gradient_size,
-            value=evaluation.value_on_the_way,
+            state.x, evaluation.y, bound, exhausted, gradient_size=evaluation.gradient_size, value=known
         )
         if is_watched(problem):
             candidate = candidate._replace(

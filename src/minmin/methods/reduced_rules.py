@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION
 
@@ -30,6 +32,12 @@ def choose_inner(inner: str, problem: Problem) -> str:
     """The solver in y. "auto" is Newton's method if y has parts, each with a Hessian."""
     has_hessians = bool(problem.part_sizes) and problem.has_y_hessian
     return inner if inner != "auto" else "newton" if has_hessians else "lbfgs"
+
+
+def may_explode(problem: Problem) -> bool:
+    """Whether f may rise so fast along a step, as far as its constants tell, that y goes astray at a rejected x."""
+    constants = problem.constants
+    return constants is not None and math.isinf(max(constants.L_x, constants.L_y))
 
 
 def choose_first_ratio(problem: Problem) -> float:

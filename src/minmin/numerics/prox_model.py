@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from minmin.core.arrays import array_eps, namespace_of, reshape, to_like
-from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, flatten, norm, unflatten
 from minmin.numerics.lbfgs import Pairs, find_ritz_vectors, in_double
 
@@ -30,6 +30,9 @@ _ROUNDING_ERRORS = 100.0
 """They are left out also if their square is below this times eps: in single precision, less than that is rounding."""
 _DIVERGED = 1e3
 """A step of this many times the length of the first one shows that rounding errors have left the model no minimum."""
+
+Prox = Callable[[Vector, float], Vector]
+"""The proximal map of a term, from a point and a step."""
 
 _Matrix = np.ndarray[Any, Any]
 
@@ -94,19 +97,19 @@ def _lbfgs_middle(products: _Matrix, of_steps: _Matrix, sigma: float) -> _Matrix
     return -np.linalg.inv(np.block([[sigma * of_steps, below], [below.T, -diagonal]]))
 
 
-def minimise_model(term: Term, x: Vector, gradient: Vector, hessian: PairsHessian) -> Vector:
-    """About the u that minimises <gradient, u - x> + ½<u - x, B(u - x)> + t(u).
+def minimise_model(prox: Prox, x: Vector, gradient: Vector, hessian: PairsHessian) -> Vector:
+    """About the u that minimises <gradient, u - x> + ½<u - x, B(u - x)> + t(u), for a term t with this proximal map.
 
     By the accelerated proximal gradient method, which starts its momentum again when a step turns back (O'Donoghue and
     Candès 2015). It computes no gradient of f. The result is a value of the proximal map, so its zeros are zeros. If
     rounding errors have left the model no minimum, it is the first proximal gradient step.
     """
     step = 1.0 / hessian.largest
-    first_point = term.prox(x - step * gradient, step)
+    first_point = prox(x - step * gradient, step)
     first = norm(first_point - x)
     best, ahead, momentum = first_point, first_point, 0.5 * (1.0 + math.sqrt(5.0))
     for _ in range(_MOST_STEPS):
-        new = term.prox(ahead - step * (gradient + hessian.times(ahead - x)), step)
+        new = prox(ahead - step * (gradient + hessian.times(ahead - x)), step)
         back = ahead - new
         size = norm(back)
         if not size <= _DIVERGED * first:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from minmin.core.arrays import Array
 from minmin.core.rounding import is_same_point
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, machine_eps
@@ -52,11 +53,12 @@ def search_along(
     step: Vector,
     at: Callable[[Vector], V],
     learn: Callable[[V, Vector, Vector, float], None],
+    term: Term | None = None,
+    units: Array | float = 1.0,
     *,
     overshoot: float,
     is_enough: Callable[[V], bool],
     is_too_high: Callable[[V], bool] = lambda point: False,
-    term: Term | None = None,
 ) -> tuple[V, bool]:
     """Take a step, shortening it while it overshoots. Returns the last point visited, and whether it is good enough.
 
@@ -70,6 +72,8 @@ def search_along(
 
     A ``term`` t that is added to the function counts with its mean slope over the step. By convexity, the sum falls by
     at least as much as the slope at the end plus that mean slope say, if these are negative.
+
+    ``units`` are those in which a step is so short that it is lost in rounding.
     """
     slope = slope_along(start, step, term)
     first_slope = slope if term is None else dot(start.gradient, step)
@@ -84,7 +88,7 @@ def search_along(
             end += term.change(start.v, new.v).value / t
         if (is_enough(new) or end <= -overshoot * slope) and not is_too_high(new):
             return new, True
-        if is_same_point(start.v, new.v, machine_eps(start.v)):
+        if is_same_point(units * start.v, units * new.v, machine_eps(start.v)):
             break
         fraction = _FRACTION_WITHOUT_SLOPE
         if 0.0 < end < math.inf:
@@ -106,11 +110,7 @@ def slope_along(start: PointWithGradient, step: Vector, term: Term | None) -> fl
 
 
 def search_step(
-    at: Callable[[float], tuple[P, float]],
-    slope: float,
-    *,
-    overshoot: float,
-    undershoot: float,
+    at: Callable[[float], tuple[P, float]], slope: float, *, overshoot: float, undershoot: float
 ) -> tuple[P | None, float]:
     """Find a step t that is neither too long nor too short. Returns the point at t, and t.
 

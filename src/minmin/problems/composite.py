@@ -16,7 +16,7 @@ from minmin.core.problem import Problem, Slice, require_two_blocks
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
 from minmin.errors import InputError, show
-from minmin.problems.linear.evaluation import LinearEvaluation
+from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.linear.term_duality import bound_with_terms
 from minmin.terms import PartsTerm, Scaled
@@ -78,6 +78,11 @@ class Composite(Problem):
 
     def passes_for_constants(self) -> tuple[int, int]:
         return self.problem.passes_for_constants()
+
+    @property
+    def units_x(self) -> Array | float:  # type: ignore[override]
+        takes_steps = self.has_terms if self.term_x is None else self.term_x.takes_steps
+        return self.problem.x_block.units() if takes_steps and isinstance(self.problem, LinearModel) else 1.0
 
     @property
     def prototype(self) -> Array:
@@ -179,6 +184,11 @@ class _CompositeSlice(Slice):
     @property
     def parts(self) -> Sequence[Slice]:
         return self._parts
+
+    @property
+    def units_y(self) -> Array | float:  # type: ignore[override]
+        takes_steps = self.term_y is not None and self.term_y.takes_steps
+        return self._original.model.y_block.units() if takes_steps and isinstance(self._original, LinearSlice) else 1.0
 
     def at(self, y: Vector) -> Evaluation:
         return _CompositeEvaluation(self._original.at(y), self.term_x, self.term_y)

@@ -27,6 +27,8 @@ class Box(Term):
         are rounded to the precision of v.
     """
 
+    takes_steps = True
+
     def __init__(self, lower: Any, upper: Any):
         self._lower = _make_bound(lower, "lower", -math.inf)
         self._upper = _make_bound(upper, "upper", math.inf)

@@ -10,7 +10,7 @@ import numpy as np
 from minmin.core.arrays import Array, namespace_of
 from minmin.core.term import Change, Term
 from minmin.core.vectors import dot
-from minmin.terms.elementwise import all_true, clip, largest_scale, lower_scale, soft_threshold, weighted_sum
+from minmin.terms.elementwise import all_true, as_step, clip, largest_scale, lower_scale, soft_threshold, weighted_sum
 from minmin.terms.parameters import make_weight
 
 
@@ -25,6 +25,8 @@ class ElasticNet(Term):
     l1, l2 : float or array
         One number for all coordinates, or one per coordinate; finite and not negative.
     """
+
+    takes_steps = True
 
     def __init__(self, l1: Any, l2: Any):
         self._l1, self._l2 = make_weight(l1, "l1"), make_weight(l2, "l2")
@@ -42,8 +44,8 @@ class ElasticNet(Term):
         value = weighted_sum(l1, abs(new) - abs(old)) + dot(weighted, moved)
         return Change(value, weighted_sum(l1, abs(moved)) + dot(abs(weighted), abs(moved)))
 
-    def prox(self, v: Array, step: float) -> Array:
-        step = float(step)
+    def prox(self, v: Array, step: Any) -> Array:
+        step = as_step(step)
         u = soft_threshold(v, step * self._l1.like(v))
         u /= 1.0 + step * self._l2.like(v)
         return u

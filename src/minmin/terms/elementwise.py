@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,11 @@ def soft_threshold(v: Array, threshold: float | Array) -> Array:
     """Each entry, moved towards 0 by its threshold and not beyond; shorter ones become exactly 0."""
     clipped = clip(v, -threshold, threshold)
     return np.subtract(v, clipped, out=clipped) if type(v) is np.ndarray else v - clipped
+
+
+def as_step(step: Any) -> Any:
+    """The step of a proximal map: one number in Python's precision, or an array with one per coordinate."""
+    return step if getattr(step, "shape", ()) else float(step)
 
 
 def all_true(condition: Array) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from minmin.core.arrays import Array
 from minmin.core.term import Change, Term
-from minmin.terms.elementwise import all_true, largest_scale, lower_scale, soft_threshold, weighted_sum
+from minmin.terms.elementwise import all_true, as_step, largest_scale, lower_scale, soft_threshold, weighted_sum
 from minmin.terms.parameters import make_weight
 
 
@@ -23,6 +23,8 @@ class L1(Term):
         w: one number for all coordinates, or one per coordinate; finite and not negative.
     """
 
+    takes_steps = True
+
     def __init__(self, weight: Any):
         self._weight = make_weight(weight, "weight")
         self.weight = self._weight.value
@@ -34,8 +36,8 @@ class L1(Term):
         weight = self._weight.like(old)
         return Change(weighted_sum(weight, abs(new) - abs(old)), weighted_sum(weight, abs(new - old)))
 
-    def prox(self, v: Array, step: float) -> Array:
-        return soft_threshold(v, float(step) * self._weight.like(v))
+    def prox(self, v: Array, step: Any) -> Array:
+        return soft_threshold(v, as_step(step) * self._weight.like(v))
 
     def conjugate(self, s: Array) -> float:
         return 0.0 if all_true(abs(s) <= self._weight.like(s)) else math.inf

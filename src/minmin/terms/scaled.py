@@ -31,7 +31,7 @@ class Scaled(Term):
         self.factor = as_number(factor, "factor")
         if not 0.0 < self.factor < math.inf:
             raise InputError(f"factor = {self.factor:g} must be positive and finite")
-        self.convexity = self.factor * term.convexity
+        self.convexity, self.takes_steps = self.factor * term.convexity, term.takes_steps
 
     def value(self, v: Array) -> float:
         return self.factor * self.term.value(v)

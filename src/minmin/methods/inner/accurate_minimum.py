@@ -7,10 +7,10 @@ import math
 from minmin.core.arrays import Array
 from minmin.core.bound import half_square_over
 from minmin.core.constants import Constants
-from minmin.core.evaluation import Evaluation
+from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Slice
 from minmin.core.vectors import norm
-from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
+from minmin.errors import NonFiniteError
 from minmin.methods.inner.objective import InnerObjective, InnerPoint
 from minmin.methods.secants import fits_y_secant, report_y_secant
 
@@ -47,9 +47,7 @@ class AccurateMinimum(InnerObjective):
     def begin(self) -> InnerPoint:
         point = self.at(self.start)
         if not point.residual < math.inf:
-            raise NonFiniteError(
-                f"∇ᵧf is NaN or infinite; f may not be finite around the start, or {GRADIENT_MAY_BE_WRONG}"
-            )
+            raise NonFiniteError(explain_nonfinite(point.evaluation))
         self.largest_gradient = max(self.largest_gradient, point.residual)
         self.most_gradients = self._find_most_gradients(point)
         return point

@@ -12,12 +12,7 @@ from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import dot, norm
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.nag import descend
-from minmin.methods.inner.objective import (
-    InnerObjective,
-    InnerPoint,
-    choose_better,
-    grow_where_flat,
-)
+from minmin.methods.inner.objective import InnerObjective, InnerPoint, choose_better, grow_where_flat
 from minmin.methods.proximal_step import find_proximal_step
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along, slope_along
@@ -48,8 +43,10 @@ class LbfgsSolver(InnerSolver):
     ) -> tuple[Array, bool]:
         """The step to take after one that had ``flat_length`` if it showed no curvature, and was zero otherwise."""
         if objective.term is not None:
-            L = objective.smoothness
-            step = find_proximal_step(objective.term, point.v, point.gradient, memory, L, flat_length)
+            units = objective.units
+            L = objective.smoothness if isinstance(units, float) else None
+            v, gradient = units * point.v, point.gradient * (1.0 / units)
+            step = find_proximal_step(objective.term, v, gradient, memory, L, flat_length, units) * (1.0 / units)
             # A proximal step that does not move starts at a minimum, so the gain is known to be zero.
             informed = (bool(memory.steps) and flat_length == 0.0) or norm(step) == 0.0
         else:
@@ -62,7 +59,7 @@ class LbfgsSolver(InnerSolver):
 
     def solve(self, objective: InnerObjective, memory: Pairs) -> tuple[InnerPoint, Pairs]:
         point = objective.begin()
-        term = objective.term
+        term, units = objective.term, objective.units
 
         def at(v: Array) -> InnerPoint:
             return objective.at(v if term is None else term.project(v))
@@ -70,7 +67,7 @@ class LbfgsSolver(InnerSolver):
         def learn(new: InnerPoint, step: Array, change: Array, product: float) -> None:
             nonlocal memory
             objective.learn(new, product, dot(step, step))
-            memory = remember(memory, step, change)
+            memory = remember(memory, units * step, change * (1.0 / units))
 
         def is_enough(new: InnerPoint) -> bool:
             return new.solved or objective.is_spent
@@ -83,12 +80,12 @@ class LbfgsSolver(InnerSolver):
                 break
             known = memory
             moved, found = search_along(
-                point, step, at, learn, overshoot=objective.overshoot, is_enough=is_enough, term=term
+                point, step, at, learn, term, units, overshoot=objective.overshoot, is_enough=is_enough
             )
             if not math.isfinite(norm(moved.v) + moved.residual):
                 break
-            has_stopped = not found or is_same_point(point.v, moved.v, point.evaluation.rounding.eps)
-            flat_length = norm(moved.v - point.v) if memory is known else 0.0
+            has_stopped = not found or is_same_point(units * point.v, units * moved.v, point.evaluation.rounding.eps)
+            flat_length = norm(units * (moved.v - point.v)) if memory is known else 0.0
             point = moved
             if has_stopped or objective.is_too_far(point):
                 break

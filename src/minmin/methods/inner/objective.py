@@ -61,6 +61,8 @@ class InnerObjective(ABC):
         How many gradients were computed so far.
     term : Term or None
         What is added to the objective.
+    units : array or float
+        See :attr:`minmin.core.problem.Slice.units_y`.
     """
 
     restart: Array | None = None
@@ -68,6 +70,7 @@ class InnerObjective(ABC):
     smoothness: float | None
     convexity: float | None
     shift: float = 0.0
+    units: Array | float = 1.0
     overshoot: float
 
     def __init__(self, slice_: Slice, start: Array):

@@ -103,6 +103,7 @@ class PartialMinimum(InnerObjective):
         self.convexity = None if constants is None else constants.mu_y
         self._allowed = allowed
         self._proves_gain = proves_gain
+        self.units = slice_.units_y
         self.gain = 0.0
         self.min_curvature_seen = memory.min_curvature_seen
         self.max_curvature_seen = memory.max_curvature_seen
@@ -228,10 +229,10 @@ class LowerY(YTask):
     def run(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
         if self.stateless:
             memory = self.begin(0.0 * memory.y)
-        if self.watches == "nothing":
-            return self._lower(part, memory, memory)
         before = memory.origin if self.retries and memory.origin is not None else memory
         before = before._replace(origin=None, outside=False, careful=memory.careful)
+        if self.watches == "nothing":
+            return self._lower(part, before, memory)
         new, evaluation = self._lower(part, before, memory)
         if self.watches == "values" and not new.outside and not math.isfinite(evaluation.value):
             before = before._replace(careful=True)

@@ -9,11 +9,11 @@ import math
 from functools import cached_property
 
 from minmin.core.arrays import Array
-from minmin.core.evaluation import Evaluation
+from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Slice
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import norm
-from minmin.errors import GRADIENT_MAY_BE_WRONG, NonFiniteError
+from minmin.errors import NonFiniteError
 from minmin.methods.inner.objective import InnerObjective, InnerPoint
 from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.methods.sliding_parameters import SlidingParameters
@@ -83,9 +83,7 @@ class ProximalObjective(InnerObjective):
     def begin(self) -> InnerPoint:
         point = self.at(self.start)
         if not point.residual < math.inf:
-            raise NonFiniteError(
-                f"∇ᵧf is NaN or infinite; f may not be finite around the start, or {GRADIENT_MAY_BE_WRONG}"
-            )
+            raise NonFiniteError(explain_nonfinite(point.evaluation))
         return point
 
     def judge(self, evaluation: Evaluation) -> InnerPoint:

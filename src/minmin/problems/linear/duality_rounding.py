@@ -53,6 +53,10 @@ class Rounding:
         if not x_block.penalty.is_one_number:
             self._size_over_penalty = math.sqrt(inner_of_rows(h, x_block.row_norms_over_penalty()))
             in_x = min(in_x, self._size_over_penalty * math.sqrt(x_block.penalty.product(self._x, self._x)))
+        if not rough:  # a column that is far larger than the others usually has a small coefficient
+            root = math.sqrt(largest(h))
+            in_x = min(in_x, root * dot(x_block.column_norms(), abs(self._x)))
+            in_y = min(in_y, root * dot(y_block.column_norms(), self.y_terms))
         if self.y_sizes is not None:
             in_y = dot(self.y_sizes, self.y_terms)
         offset, concordance = evaluation.model.offset, evaluation.model.loss.self_concordance

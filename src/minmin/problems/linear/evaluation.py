@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minmin.core.arrays import Array, array_eps, inner, weighted_square, zeros
+from minmin.core.arrays import Array, array_eps, inner, largest, weighted_square, zeros
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.row_sum import RowSum
@@ -35,32 +35,32 @@ class LinearYStepModel(YStepModel):
 
 
 class LinearSlice(SecondOrderSlice, RowSum):
-    __slots__ = ("_model", "_x_penalty", "margins")
+    __slots__ = ("_x_penalty", "margins", "model")
 
     def __init__(self, x: Array, margins: Array, model: LinearModel):
         super().__init__(x)
         self.margins = margins
-        self._model = model
+        self.model = model
         self._x_penalty: float | None = None
 
     @property
     def x_penalty(self) -> float:
         if self._x_penalty is None:
-            self._x_penalty = self._model.x_block.penalty_value(self.x)
+            self._x_penalty = self.model.x_block.penalty_value(self.x)
         return self._x_penalty
 
     def at(self, y: Array) -> LinearEvaluation:
-        return LinearEvaluation(self, y, self.margins + self._model.y_block.margins(y), self._model)
+        return LinearEvaluation(self, y, self.margins + self.model.y_block.margins(y), self.model)
 
     def along(self, dx: Array) -> Direction:
-        return Direction(dx, (self._model.x_block.image(dx),))
+        return Direction(dx, (self.model.x_block.image(dx),))
 
     def moved(self, direction: Direction, t: float) -> LinearSlice:
         (image,) = direction.images
-        return LinearSlice(self.x + t * direction.dx, self.margins + t * image, self._model)
+        return LinearSlice(self.x + t * direction.dx, self.margins + t * image, self.model)
 
     def find_row_smoothness(self) -> Matrix:
-        return find_row_smoothness(self._model)
+        return find_row_smoothness(self.model)
 
     def estimate_change(self, known: LinearEvaluation, y: Array, rows: Matrix, factors: Matrix) -> Array:
         return estimate_change(known, y, rows, factors)
@@ -159,6 +159,14 @@ class LinearEvaluation(SecondOrderEvaluation):
             m = self.model
             known.hessian = m.loss.hessian(self.margins, m.target, self.shared, m.weights)
         return known.hessian
+
+    @property
+    def cause_of_infinity(self) -> str:  # type: ignore[override]
+        sizes = [largest(block.column_norms()) for block in (self.model.x_block, self.model.y_block)]
+        size = max(sizes) / math.sqrt(self.model.x_block.design.shape[0])
+        return (
+            f"the loss is not finite here: a column has numbers of about {size:.1g}; scale it, or start nearer to zero"
+        )
 
     def _compute_rounding(self) -> RoundingScale:
         """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small.

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from functools import cached_property
 
-from minmin.core.arrays import Array, identity, largest, namespace_of, reshape
+import numpy as np
+
+from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, to_like, to_numpy
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.rows import RowVector, reduce_rows
 from minmin.core.vectors import dot
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.penalties import Penalty
+
+_ALIKE = 4.0
+"""Columns whose sizes differ by at most this factor keep their units. 80 generalized linear models with terms, whose
+columns are multiplied by numbers between 0.4 and 2.5, take 1968 calls of ∇ₓ with 8, 1493 with 4 and 1486 with 2. With
+numbers between 0.05 and 20 they take 1524 with 4, and 6175 if all columns keep their units."""
 
 
 class PenalizedDesign:
@@ -132,6 +140,11 @@ class PenalizedDesign:
         self._tally.add_setup(self._kind.replace("passes", "column_norms"), self._kind)
         return self._repeat(self._derived.column_norms)
 
+    def units(self) -> Array | float:
+        """Units of the coefficients in which f has curvatures of about the same size; 1.0 if it has them anyway."""
+        self._tally.add_setup(self._kind.replace("passes", "column_norms"), self._kind)
+        return self._derived.units
+
     def row_norms_over_penalty(self) -> Array:
         """Σ_j A_ij²/alpha_j over penalised columns, for every row; counted once per run. Needs a penalty per column."""
         self._tally.add_setup(self._kind.replace("passes", "row_norms_over_penalty"), self._kind)
@@ -171,6 +184,16 @@ class _Derived:
     @cached_property
     def column_norms(self) -> Array:
         return self._design.column_squares(self._design.ones()) ** 0.5
+
+    @cached_property
+    def units(self) -> Array | float:
+        """Powers of two, so that a change of units makes no rounding errors."""
+        norms = np.repeat(to_numpy(self.column_norms), self._outputs)
+        sizes = np.hypot(norms / np.sqrt(self._design.shape[0]), np.sqrt(self._penalty.to_numpy(len(norms))))
+        sizes = np.where(sizes > 0.0, sizes, sizes.max(initial=0.0))
+        if not _ALIKE * sizes.min(initial=math.inf) < sizes.max(initial=0.0) < math.inf:
+            return 1.0
+        return to_like(np.exp2(np.round(np.log2(sizes))), self._design.prototype)
 
     @cached_property
     def row_norms_over_penalty(self) -> Array:
