@@ -82,9 +82,6 @@ def _combine(values: list[Any]) -> _Matrix:
 def _row_squares(matrix: Any, weights: Any, blocks: ColumnBlocks) -> list[float]:
     """The weighted mean of |row|² in each block; 1 if that is 0, or overflows."""
     weights = np.ones(matrix.shape[0], dtype=matrix.dtype) if weights is None else weights
-    if not weights.all():
-        kept = np.flatnonzero(weights)
-        matrix, weights = matrix[kept], weights[kept]
     if isinstance(matrix, Table):
         squares = matrix.column_squares(np.asarray(weights, dtype=np.float64))
     elif scipy.sparse.issparse(matrix):

@@ -26,12 +26,13 @@ from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.partitions import multiply
 from minmin.estimators.penalties import Alphas, resolve_alphas
 from minmin.estimators.rounded_intercept import include_rounding
-from minmin.estimators.table import spread_blocks
+from minmin.estimators.table import blank_table_rows, spread_blocks
 from minmin.estimators.table_split import split_data
 from minmin.estimators.targets import check_values, read_given
 from minmin.estimators.text import TextColumns, check_data
 from minmin.log import LOG
 from minmin.problems.linear.designs import wrap_checked
+from minmin.problems.linear.idle_rows import blank_idle_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.linear.rows.dask_data import is_dask
@@ -163,9 +164,9 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
-            if self._numeric_target and weights.any():
-                y = np.copy(y)
-                y[weights == 0.0] = y[weights.argmax()]  # as if these rows were not there
+            if self._numeric_target:
+                y = blank_idle_rows(y, weights, fill=np.asarray(y).ravel()[weights.argmax()])
+            matrix = blank_table_rows(matrix, weights)
         column = None if offset is None else check_offset(offset, matrix.shape[0])
         return self._check_rows(matrix, y, weights, column, X)
 

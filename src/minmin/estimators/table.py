@@ -14,6 +14,7 @@ from minmin.core.rows import Reduction, RowValue, reduce_rows
 from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.problems.linear.categories import CategoricalDesign
 from minmin.problems.linear.designs import wrap_checked
+from minmin.problems.linear.idle_rows import blank_idle_rows
 
 _Vector = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -50,9 +51,6 @@ class Table:
         stack = scipy.sparse.vstack if scipy.sparse.issparse(tables[0].numbers) else np.vstack
         numbers = stack([table.numbers for table in tables])
         return replace(tables[0], numbers=numbers, places=np.vstack([table.places for table in tables]))
-
-    def __getitem__(self, rows: Columns) -> Table:
-        return replace(self, numbers=self.numbers[rows], places=self.places[rows])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -178,3 +176,10 @@ def spread_blocks(blocks: ColumnBlocks, matrix: Any) -> ColumnBlocks:
     if not isinstance(matrix, Table):
         return blocks
     return {name: matrix.find_features(columns) for name, columns in blocks.items()}
+
+
+def blank_table_rows(matrix: Any, weights: _Vector) -> Any:
+    """A matrix or a table without the numbers in rows of weight 0 that are far larger than the others."""
+    if isinstance(matrix, Table):
+        return replace(matrix, numbers=blank_idle_rows(matrix.numbers, weights))
+    return blank_idle_rows(matrix, weights)

@@ -95,8 +95,7 @@ def _model_form(evaluation: LinearEvaluation, factor: float) -> _Form:
 def _robust_form(evaluation: LinearEvaluation, score_weight: Any) -> _Form:
     """J = Σ sᵢsᵢᵀ with the score sᵢ of every sample: what they have spread by, whatever the truth is."""
     slope = evaluation.loss_slope
-    model = evaluation.model
-    factors = model.weights * (score_weight[model.kept_rows] if np.ndim(score_weight) else score_weight)
+    factors = evaluation.model.weights * score_weight
 
     def form(image: _Array) -> float:
         scores = slope * image if image.ndim == 1 else np.einsum("ik,ik->i", slope, image)

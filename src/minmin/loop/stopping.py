@@ -256,7 +256,10 @@ class StoppingRules:
             progress = progress._replace(largest_bound=measure)
         if steps % _STEPS_TO_MOVE == 0 and self._waits_for_a_bound():
             bound, least = candidate.bound.value, _LEAST_MOVE * candidate.bound.value
-            if abs(bound - progress.bound_before) <= least and not abs(value - progress.value_before) > least:
+            if (
+                abs(bound - progress.bound_before) <= least < math.inf
+                and not abs(value - progress.value_before) > least
+            ):
                 told = f"over {_STEPS_TO_MOVE} iterations neither f nor its bound has moved"
                 return End("stalled", f"{told}: {self._explain_exhaustion(candidate, best)}")
             progress = progress._replace(bound_before=bound, value_before=value)

@@ -28,6 +28,7 @@ from minmin.core.arrays import (
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.datasets.sparse_checks import read_csr
 from minmin.errors import InputError
+from minmin.problems.linear.idle_rows import blank_idle_rows
 from minmin.problems.linear.pairs import RowPairs
 from minmin.problems.linear.row_pieces import RowPieces
 from minmin.problems.spectrum import Matrix, gram
@@ -125,6 +126,10 @@ class Design(ABC):
         chosen = array_namespace(some[0]).concat(some, axis=0)
         return chosen if columns is None else select(chosen, columns, axis=1)
 
+    def blank_idle_rows(self, weights: Array) -> Design:
+        """The design without the numbers in rows of weight 0, if they are far larger than the others and in memory."""
+        return self
+
     def rows(self, chosen: Matrix) -> Design:
         """The design with only these rows, whose numbers ascend; some may be repeated."""
         return DenseDesign(self.sample(chosen))
@@ -158,6 +163,9 @@ class DenseDesign(Design):
 
     def adjoint(self, r: Array) -> Array:
         return self.matrix.T @ r
+
+    def blank_idle_rows(self, weights: Array) -> DenseDesign:
+        return DenseDesign(blank_idle_rows(self.matrix, weights))
 
     def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
         if rows is not None:
@@ -290,6 +298,9 @@ class SparseDesign(Design):
         dense = np.zeros((len(rows), len(columns)), dtype=self.matrix.dtype)
         dense[row[kept], column[kept]] = some.data[kept]
         return dense
+
+    def blank_idle_rows(self, weights: Array) -> SparseDesign:
+        return SparseDesign(blank_idle_rows(self.matrix, weights))
 
     def rows(self, chosen: Matrix) -> SparseDesign:
         return SparseDesign(self.matrix[chosen])

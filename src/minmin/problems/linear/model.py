@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from minmin.core.arrays import Array, as_real, as_real_numpy, largest, require_finite, same_kind, to_like, to_numpy
+from minmin.core.arrays import Array, as_real, as_real_numpy, require_finite, same_kind, to_like
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
@@ -21,9 +21,10 @@ from minmin.core.vectors import square
 from minmin.errors import InputError
 from minmin.problems.linear.categories import CategoricalDesign
 from minmin.problems.linear.constants import LinearConstants
-from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign, make_designs, refuse_huge, select
+from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign, make_designs, refuse_huge
 from minmin.problems.linear.duality import bound_by_duality, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
+from minmin.problems.linear.idle_rows import blank_idle_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.losses.targets import check_offset_shape
 from minmin.problems.linear.mixed import MixedDesign
@@ -37,8 +38,6 @@ from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.metrics import RowMetrics
 from minmin.problems.spectrum import EXPENSIVE
 
-_FAR_LARGER = 1e6
-"""Of squares. Rows of weight 0 whose numbers are not far larger than those of other rows do no harm."""
 _IN_MEMORY = DenseDesign, SparseDesign, CategoricalDesign, MixedDesign, OnesDesign
 
 
@@ -74,12 +73,9 @@ class LinearModel(SecondOrderProblem):
         The normalised sample weights, which sum to one.
     offset : array or None
         In the shape of the margins.
-    kept_rows : slice or array
-        The numbers of the rows that are used: without those of weight 0, if these have far larger numbers than others.
     """
 
     bounds_by_data = True
-    kept_rows: Any = slice(None)
 
     def __init__(
         self,
@@ -102,8 +98,7 @@ class LinearModel(SecondOrderProblem):
         else:
             checked = _check_columns(design_x, loss, target, sample_weight, offset)
         self.loss, self.target, self.weights, self.offset = checked
-        if sample_weight is not None and isinstance(design_x, _IN_MEMORY) and isinstance(design_y, _IN_MEMORY):
-            design_x, design_y = self._leave_out_rows(design_x, design_y)
+        design_x, design_y = design_x.blank_idle_rows(self.weights), design_y.blank_idle_rows(self.weights)
         prototype = design_x.prototype
         penalty_x = make_penalty(alpha_x, "alpha_x", design_x.shape[1], prototype).repeat(loss.outputs)
         penalty_y = make_penalty(alpha_y, "alpha_y", design_y.shape[1], prototype).repeat(loss.outputs)
@@ -112,19 +107,6 @@ class LinearModel(SecondOrderProblem):
         self.d_x, self.d_y = self.x_block.size, self.y_block.size
         self._given = require_constants_type(constants)
         self._proof = LinearConstants(self.x_block, self.y_block, loss, self.weights)
-
-    def _leave_out_rows(self, X: Design, Y: Design) -> tuple[Design, Design]:
-        """The designs without rows of weight 0, if these have far larger numbers than the others and spoil bounds."""
-        weights, columns = to_numpy(self.weights), (self.target, self.weights, self.offset)
-        kept, left_out = np.flatnonzero(weights > 0.0), np.flatnonzero(weights == 0.0)
-        with np.errstate(over="ignore"):
-            squares = [column * column for column in columns if column is not None]
-            squares += [X.row_norms_squared, Y.row_norms_squared] if len(left_out) else []
-        if any(largest(select(s, left_out)) > _FAR_LARGER * largest(select(s, kept)) for s in squares):
-            self.kept_rows = kept
-            self.target, self.weights, self.offset = (None if c is None else select(c, kept) for c in columns)
-            return X.rows(kept), Y.rows(kept)
-        return X, Y
 
     def refuse_huge_columns(self, name: Callable[[str, int], str]) -> None:
         """Raise if squares of the numbers in a column overflow; ``name("X", 3)`` is what the user calls column 3 of X.
@@ -279,8 +261,12 @@ def _check_columns(
     """The loss, and what the user says of every row: target, weights and offset, checked."""
     rows, prototype = design.shape[0], design.prototype
     weights = _normalize_weights(sample_weight, rows, prototype)
-    checked_target = loss.check_target(check_column(target, "target", rows, prototype))
-    return loss, checked_target, weights, _check_offset(offset, rows, loss.outputs, prototype)
+    column = check_column(target, "target", rows, prototype)
+    offset = _check_offset(offset, rows, loss.outputs, prototype)
+    if isinstance(weights, np.ndarray):
+        column = blank_idle_rows(column, weights, fill=column[weights.argmax()])
+        offset = None if offset is None else blank_idle_rows(offset, weights)
+    return loss, loss.check_target(column), weights, offset
 
 
 def check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
