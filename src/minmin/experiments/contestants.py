@@ -32,6 +32,8 @@ class Contestant:
         Whether the method draws random numbers.
     federated : bool
         Whether it runs over clients, by ``minmin.federated.run``.
+    values_only : bool
+        Whether it gets values of f in place of ∇ᵧf.
     """
 
     key: str
@@ -40,6 +42,7 @@ class Contestant:
     options: Mapping[str, Any] = field(default_factory=dict)
     draws: bool = False
     federated: bool = False
+    values_only: bool = False
 
 
 def _federated() -> list[Contestant]:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, NullLocator
 
 from minmin.experiments.relatives.panels import draw_curves, name_calls
-from minmin.experiments.relatives.study import Study
+from minmin.experiments.relatives.studies import Study
 from minmin.experiments.relatives.trials import Trials
 
 _DASHES = ("-", (0, (3.5, 1.5)), "-.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from minmin.experiments.relatives.study import Line, Study
+from minmin.experiments.relatives.studies import Line, Study
 from minmin.experiments.relatives.trials import Trials
 from minmin.experiments.summary import Spread
 
