@@ -74,13 +74,7 @@ def _studies(trials: Trials) -> dict[str, Any]:
             "x_title": _subscripts(study.axis),
             "y_title": name_calls(study),
             "curves": [
-                {
-                    "label": curve.label,
-                    "colour": curve.colour,
-                    "dash": curve.dash,
-                    "calls": [spread.for_json() for spread in curve.calls],
-                    "promised": curve.promised,
-                }
+                curve._asdict() | {"calls": [spread.for_json() for spread in curve.calls]}
                 for curve in draw_curves(trials, study)
             ],
         }
