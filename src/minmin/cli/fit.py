@@ -9,12 +9,10 @@ import click
 import numpy as np
 
 from minmin.cli.blocks import BlockSpec, parse_alphas, parse_blocks
-from minmin.cli.choosing import choose_alphas, count_combinations
 from minmin.cli.data import Data, find_row_names, read_data
 from minmin.cli.delimited import delimiter_option
 from minmin.cli.estimator import ESTIMATORS, fit_estimator, make_estimator, remember_columns
 from minmin.cli.model import describe_columns, loss_option, target_option
-from minmin.cli.on_disk import OnDisk
 from minmin.cli.output import (
     EXIT_CODES,
     Output,
@@ -24,9 +22,9 @@ from minmin.cli.output import (
     show_progress,
     summarise,
 )
-from minmin.cli.reading import read_table
+from minmin.cli.reading import OnDisk, read_table
 from minmin.cli.roles import role_options
-from minmin.cli.scoring import cross_validate, hold_out, score
+from minmin.cli.scoring import choose_alphas, count_combinations, cross_validate, hold_out, score
 from minmin.cli.table import Table
 from minmin.cli.target import describe_classes
 from minmin.errors import InputError
