@@ -8,8 +8,8 @@ from typing import Any
 import click
 import numpy as np
 
-from minmin.cli.blocks import BlockSpec, parse_alphas, parse_blocks
-from minmin.cli.data import Data, find_row_names, read_data
+from minmin.cli.columns import BlockSpec, parse_alphas, parse_blocks
+from minmin.cli.data import Data, describe_classes, find_row_names, read_data
 from minmin.cli.delimited import delimiter_option
 from minmin.cli.estimator import ESTIMATORS, fit_estimator, make_estimator, remember_columns
 from minmin.cli.model import describe_columns, loss_option, target_option
@@ -26,7 +26,6 @@ from minmin.cli.reading import OnDisk, read_table
 from minmin.cli.roles import role_options
 from minmin.cli.scoring import choose_alphas, count_combinations, cross_validate, hold_out, score
 from minmin.cli.table import Table
-from minmin.cli.target import describe_classes
 from minmin.errors import InputError
 
 _POSITIVE = click.FloatRange(0.0, min_open=True)

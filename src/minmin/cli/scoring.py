@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from minmin.cli.cells import Vector
-from minmin.cli.data import Data
+from minmin.cli.data import LOGISTIC, Data
 from minmin.cli.estimator import ESTIMATORS
-from minmin.cli.target import LOGISTIC
 from minmin.errors import InputError, show
 
 Scores = dict[str, float]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minmin.experiments.claims import Claim, Row, judge
+from minmin.experiments.claims import LITTLE_GROWTH, MUCH_FEWER, Claim, Row, judge
 from minmin.experiments.contestants import Contestant
 from minmin.experiments.relatives import contenders as c
 from minmin.experiments.relatives.trials import Trials
@@ -13,11 +13,9 @@ from minmin.experiments.summary import fit_slope
 _FASTER = 1.1
 """The limit of a slope divided by the power that theory promises."""
 _FEWER = 1.0
-_FAR_FEWER = 0.8
 _HARDLY_MORE = 1.1
-_LITTLE_GROWTH = 1.25
 _NO_POWER = 0.1
-"""Limits of ratios, as in the verdicts on the paper's own experiments; the last one is a fifth of the power of √κ."""
+"""Limits of ratios, besides those on the paper's own experiments; the last one is a fifth of the power of √κ."""
 
 
 def judge_relatives(trials: Trials) -> list[Claim]:
@@ -63,9 +61,9 @@ def _judge_inexact(trials: Trials) -> list[Claim]:
         Claim(
             "Related works",
             "A method in x with inner solves in y is much worse than BAM in ∇ᵧ calls.",
-            f"BAM's ∇ᵧ calls divided by those of the inexact outer method: at most {_FAR_FEWER:g}.",
+            f"BAM's ∇ᵧ calls divided by those of the inexact outer method: at most {MUCH_FEWER:g}.",
             [
-                _ratio(trials, key, "grad_y", bam, c.INEXACT, _FAR_FEWER, f"over {axis}; {bam.label}")
+                _ratio(trials, key, "grad_y", bam, c.INEXACT, MUCH_FEWER, f"over {axis}; {bam.label}")
                 for key, (axis, _) in sweeps.items()
                 for bam in (c.BAM_PAPER, c.BAM)
             ],
@@ -114,8 +112,8 @@ def _judge_alternating(trials: Trials) -> list[Claim]:
         Claim(
             source,
             "Acceleration saves minimisations.",
-            f"Minimisations with acceleration divided by those without: at most {_FAR_FEWER:g}.",
-            [_ratio(trials, "alternating", "min_x", c.ALTERNATING, c.ALTERNATING_PLAIN, _FAR_FEWER, "each coupling")],
+            f"Minimisations with acceleration divided by those without: at most {MUCH_FEWER:g}.",
+            [_ratio(trials, "alternating", "min_x", c.ALTERNATING, c.ALTERNATING_PLAIN, MUCH_FEWER, "each coupling")],
         ),
     ]
 
@@ -136,8 +134,8 @@ def _judge_sliding(trials: Trials) -> list[Claim]:
         Claim(
             "Introduction",
             "∇f calls do not depend on L_g.",
-            f"The most divided by the fewest ∇f calls for L_g from 1e2 to 1e5: at most {_LITTLE_GROWTH:g}.",
-            [Row(c.SLIDING.label, f"ratio {growth:.2f}", judge([growth], _LITTLE_GROWTH))],
+            f"The most divided by the fewest ∇f calls for L_g from 1e2 to 1e5: at most {LITTLE_GROWTH:g}.",
+            [Row(c.SLIDING.label, f"ratio {growth:.2f}", judge([growth], LITTLE_GROWTH))],
         ),
     ]
 
@@ -168,8 +166,8 @@ def _judge_blocks(trials: Trials) -> list[Claim]:
         Claim(
             "Discussion",
             "The first block's calls do not grow with the κ of the others.",
-            f"Its calls divided by those for κ = 100 in all blocks: at most {_LITTLE_GROWTH:g}.",
-            [Row("s = 1, 10, 100", ", ".join(f"{r:.2f}" for r in growth), judge(growth, _LITTLE_GROWTH))],
+            f"Its calls divided by those for κ = 100 in all blocks: at most {LITTLE_GROWTH:g}.",
+            [Row("s = 1, 10, 100", ", ".join(f"{r:.2f}" for r in growth), judge(growth, LITTLE_GROWTH))],
         ),
     ]
 
@@ -185,9 +183,9 @@ def _judge_convex(trials: Trials) -> list[Claim]:
         Claim(
             "minmin, radius='auto'",
             "Finding R during the run costs little.",
-            f"∇ₓ calls with R found during the run, divided by those with R given: at most {_LITTLE_GROWTH:g}.",
+            f"∇ₓ calls with R found during the run, divided by those with R given: at most {LITTLE_GROWTH:g}.",
             [
-                _ratio(trials, "convex", "grad_x", auto, given, _LITTLE_GROWTH, given.label)
+                _ratio(trials, "convex", "grad_x", auto, given, LITTLE_GROWTH, given.label)
                 for given, auto in ((c.BAM, c.BAM_AUTO), (c.NAG, c.NAG_AUTO))
             ],
         ),
