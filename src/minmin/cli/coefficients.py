@@ -120,12 +120,8 @@ def _name_features(model: Any) -> list[tuple[str, str]]:
     return [
         (str(name), category)
         for name in names
-        for category in ([_name_category(one) for one in categories[name]] if name in categories else [""])
+        for category in ([MISSING if one is None else one for one in categories[name]] if name in categories else [""])
     ]
-
-
-def _name_category(category: str | None) -> str:
-    return MISSING if category is None else category
 
 
 def _describe(chosen: list[Coefficient], model: Any) -> str:

@@ -154,7 +154,7 @@ def fit(
         scores = {"held_out": {"rows": tested.rows, "seed": seed, **score(model, tested, loss)}}
     elif cv is not None:
         scores = {"cv": _cross_validate(untrained, data, table, cv, loss, seed, output)}
-    blocks = _describe_blocks(table, data, model)
+    blocks = _describe_blocks(data, model)
     output.print_result(
         _describe(table, blocks, loss, model, scores, combinations),
         {**_summarise_fit(table, fitted, blocks, loss, model), "combinations": combinations, **scores},
@@ -185,7 +185,7 @@ def _cross_validate(
     return {"folds": folds, "seed": seed, "reached_tol": reached, **spread}
 
 
-def _describe_blocks(table: Table, data: Data, model: Any) -> list[dict[str, Any]]:
+def _describe_blocks(data: Data, model: Any) -> list[dict[str, Any]]:
     return [
         {
             "name": name,

@@ -7,6 +7,7 @@ from typing import Any
 from minmin.experiments.contestants import CONTESTANTS
 from minmin.experiments.race import format_level
 from minmin.experiments.relatives.panels import name_kind
+from minmin.experiments.relatives.studies import Study
 from minmin.experiments.relatives.trials import Trials
 from minmin.experiments.results import select_table_levels
 from minmin.experiments.summary import KINDS, Spread, Summary
@@ -50,29 +51,35 @@ def describe_studies(trials: Trials) -> list[dict[str, Any]]:
             "text": study.text,
             "has_panel": bool(study.lines),
             "caption": " / ".join(name_kind(symbol) for symbol in study.kinds.values()),
-            "table": {
-                "heads": [contender.label for contender in study.contenders],
-                "levels": [],
-                "rows": [
-                    {
-                        "label": point.label,
-                        "cells": [
-                            _cell(
-                                [trials.at(study, point, contender, kind) for kind in study.kinds],
-                                len(trials.runs[study.key_of(point), contender.key]),
-                            )
-                            for contender in study.contenders
-                        ],
-                    }
-                    for point in study.points
-                ],
-            },
+            "table": _study_table(trials, study),
         }
         for study in trials.studies
     ]
 
 
+def _study_table(trials: Trials, study: Study) -> dict[str, Any]:
+    """A row per point: what varies, and the calls of each contender."""
+    return {
+        "heads": [contender.label for contender in study.contenders],
+        "levels": [],
+        "rows": [
+            {
+                "label": point.label,
+                "cells": [
+                    _cell(
+                        [trials.at(study, point, contender, kind) for kind in study.kinds],
+                        len(trials.runs[study.key_of(point), contender.key]),
+                    )
+                    for contender in study.contenders
+                ],
+            }
+            for point in study.points
+        ],
+    }
+
+
 def _cell(spreads: list[Spread], runs: int) -> dict[str, str]:
+    """The calls of each kind, and their ranges if there are several runs."""
     return {
         "median": " / ".join(_count(spread.median) for spread in spreads),
         "band": " / ".join(f"{_count(spread.low)}–{_count(spread.high)}" for spread in spreads) if runs > 1 else "",
