@@ -53,7 +53,7 @@ def results_json(summary: Summary, trials: Trials, claims: list[Claim], seeds: i
 
 
 def _list_trials(trials: Trials) -> dict[str, list[dict[str, Any]]]:
-    """The medians and all runs, empty if the report has no trials."""
+    """The medians and all runs of the studies; empty if the report has none."""
     if not trials.studies:
         return {}
     medians, runs = [], []
