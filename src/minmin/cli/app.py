@@ -6,7 +6,6 @@ import click
 from click.shell_completion import get_completion_class
 
 import minmin
-from minmin.cli.check import check
 from minmin.cli.coefficients import coefficients
 from minmin.cli.federated import federated
 from minmin.cli.fit import fit
@@ -14,7 +13,7 @@ from minmin.cli.methods import methods
 from minmin.cli.partition import partition
 from minmin.cli.predict import predict
 from minmin.cli.reproduce import reproduce
-from minmin.cli.solve import solve
+from minmin.cli.solve import check, solve
 from minmin.errors import MinMinError
 
 DONE, NOT_REACHED, WRONG_INPUT, NO_FILE, INTERRUPTED = 0, 1, 2, 3, 130

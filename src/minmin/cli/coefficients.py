@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from minmin.cli.estimator import read_classes
-from minmin.cli.output import align_columns, check_writable
+from minmin.cli.output import align_columns, check_writable, encode_table
 from minmin.errors import InputError, needs_extra, shorten, show
 from minmin.files import write_atomically
 
@@ -72,7 +72,8 @@ def coefficients(file: Path, top: int | None, csv_file: Path | None, plot: Path 
         write_atomically(plot, _draw(largest[: top or _MOST_BARS], plot.suffix))
         click.echo(f"figure in {plot}")
     if csv_file is not None:
-        write_atomically(csv_file, _write(chosen))
+        columns = list(zip(*chosen, strict=True)) or [()] * len(_HEADER)
+        write_atomically(csv_file, encode_table(list(zip(_HEADER, columns, strict=True))))
         click.echo(f"{len(chosen)} coefficients in {csv_file}")
     if plot is None and csv_file is None:
         click.echo(_describe(chosen, model))
@@ -119,12 +120,8 @@ def _name_features(model: Any) -> list[tuple[str, str]]:
     return [
         (str(name), category)
         for name in names
-        for category in ([_name_category(one) for one in categories[name]] if name in categories else [""])
+        for category in ([MISSING if one is None else one for one in categories[name]] if name in categories else [""])
     ]
-
-
-def _name_category(category: str | None) -> str:
-    return MISSING if category is None else category
 
 
 def _describe(chosen: list[Coefficient], model: Any) -> str:
@@ -139,16 +136,6 @@ def _describe(chosen: list[Coefficient], model: Any) -> str:
 
 
 _HEADER = ["block", "column", "category", "class", "coefficient"]
-
-
-def _write(chosen: list[Coefficient]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.csv
-
-    buffer = io.BytesIO()
-    columns = list(zip(*chosen, strict=True)) or [()] * len(_HEADER)
-    pyarrow.csv.write_csv(pa.table([pa.array(column) for column in columns], names=_HEADER), buffer)
-    return buffer.getvalue()
 
 
 def _draw(chosen: list[Coefficient], suffix: str) -> bytes:

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from minmin.cli.blocks import BlockSpec, choose_blocks
-from minmin.cli.cells import DATES, TEXT, Vector, is_string
-from minmin.cli.columns import find_columns
+from minmin.cli.cells import DATES, TEXT, Cells, Vector, is_string, name_row
+from minmin.cli.columns import BlockSpec, choose_blocks, find_columns
 from minmin.cli.model import choose_storage
 from minmin.cli.roles import check_roles, read_offset, read_weights
 from minmin.cli.table import Frame, Table
-from minmin.cli.target import LOGISTIC, read_target
-from minmin.errors import InputError
+from minmin.errors import InputError, show
 
+LOGISTIC = "logistic"
+_LOWEST = {"poisson": "at least 0", "tweedie": "at least 0", "gamma": "above 0"}
+_MANY_CLASSES = 20
+"""Numbers with more different values than this may well be meant for a regression."""
 _MOSTLY_DIFFERENT, _FEW_ROWS = 0.95, 20
 """A text column names the rows if more than this share of its texts are different, unless there are few rows."""
 
@@ -67,7 +69,7 @@ def read_data(
 ) -> Data:
     """Take the parts of a table; errors name the columns and rows of the file."""
     check_roles(table, roles, target, loss)
-    values = read_target(table, target, loss)
+    values = _read_target(table, target, loss)
     weights, offset = read_weights(table, roles), read_offset(table, roles)
     if offset is not None and loss == LOGISTIC and (count := len(np.unique(values))) > 2:
         raise InputError(f"--offset needs a target with two classes, and {target!r} has {count}; leave --offset out")
@@ -132,3 +134,58 @@ def find_row_names(data: Data) -> list[str]:
 
 def _how_to_leave_out(name: str) -> str:
     return f"leave the column out with --ignore {name!r}"
+
+
+def _read_target(table: Table, name: str | None, loss: str) -> Vector:
+    """Remove the target from the table, and return it in the form that the loss needs."""
+    where = f"the label of {table.file}" if name is None else f"column {name!r} of {table.file}"
+    if loss == LOGISTIC:
+        labels = table.take_target(name, Cells.labels)
+        _require_classes(labels, where)
+        return labels
+    numbers = table.take_target(name, lambda cells: _read_regression_target(cells, loss))
+    wrong = numbers <= 0.0 if loss == "gamma" else numbers < 0.0
+    if loss in _LOWEST and wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"{where} is {numbers[row]:.15g} in {name_row(row)}, but --loss {loss} needs targets {_LOWEST[loss]}; "
+            "correct it, or give --loss squared"
+        )
+    return numbers
+
+
+def describe_classes(target: Vector, loss: str) -> list[str]:
+    """A note if the classes may be meant as numbers, or as names of the rows."""
+    if loss != LOGISTIC:
+        return []
+    count = len(np.unique(target))
+    if target.dtype.kind == "f" and count > _MANY_CLASSES:
+        return [f"the target has {count} different numbers, and each is a class; for a regression give --loss squared"]
+    if count > max(_MANY_CLASSES, len(target) / 2):
+        return [f"the target has {count} different texts in {len(target)} rows, and each is a class"]
+    return []
+
+
+def _read_regression_target(cells: Cells, loss: str) -> Vector:
+    cells.require_values("fill in a number, or remove the row")
+    if cells.holds == TEXT and not cells.looks_like_numbers:
+        raise InputError(
+            f"{cells.where} holds text, such as {cells.first!r}, and --loss {loss} predicts numbers; for classes give "
+            "--loss logistic"
+        )
+    return cells.numbers("if the target is a class, give --loss logistic")
+
+
+def _require_classes(labels: Vector, where: str) -> None:
+    if labels.dtype.kind == "f" and (fractional := labels != np.trunc(labels)).any():
+        row = int(fractional.argmax())
+        raise InputError(
+            f"{where} is {labels[row]:.15g} in {name_row(row)}, and --loss logistic predicts classes; for a "
+            "regression give --loss squared"
+        )
+    if (labels == labels[0]).all():
+        label = f"{labels[0]:.15g}" if labels.dtype.kind == "f" else show(labels[0])
+        raise InputError(
+            f"{where} is {label} in every row, and --loss logistic needs two classes at least; add rows of another "
+            "class, or give another --target"
+        )

@@ -8,13 +8,11 @@ from typing import Any
 import click
 import numpy as np
 
-from minmin.cli.blocks import BlockSpec, parse_alphas, parse_blocks
-from minmin.cli.choosing import choose_alphas, count_combinations
-from minmin.cli.data import Data, find_row_names, read_data
+from minmin.cli.columns import BlockSpec, parse_alphas, parse_blocks
+from minmin.cli.data import Data, describe_classes, find_row_names, read_data
 from minmin.cli.delimited import delimiter_option
 from minmin.cli.estimator import ESTIMATORS, fit_estimator, make_estimator, remember_columns
 from minmin.cli.model import describe_columns, loss_option, target_option
-from minmin.cli.on_disk import OnDisk
 from minmin.cli.output import (
     EXIT_CODES,
     Output,
@@ -24,11 +22,10 @@ from minmin.cli.output import (
     show_progress,
     summarise,
 )
-from minmin.cli.reading import read_table
+from minmin.cli.reading import OnDisk, read_table
 from minmin.cli.roles import role_options
-from minmin.cli.scoring import cross_validate, hold_out, score
+from minmin.cli.scoring import choose_alphas, count_combinations, cross_validate, hold_out, score
 from minmin.cli.table import Table
-from minmin.cli.target import describe_classes
 from minmin.errors import InputError
 
 _POSITIVE = click.FloatRange(0.0, min_open=True)
@@ -157,7 +154,7 @@ def fit(
         scores = {"held_out": {"rows": tested.rows, "seed": seed, **score(model, tested, loss)}}
     elif cv is not None:
         scores = {"cv": _cross_validate(untrained, data, table, cv, loss, seed, output)}
-    blocks = _describe_blocks(table, data, model)
+    blocks = _describe_blocks(data, model)
     output.print_result(
         _describe(table, blocks, loss, model, scores, combinations),
         {**_summarise_fit(table, fitted, blocks, loss, model), "combinations": combinations, **scores},
@@ -188,7 +185,7 @@ def _cross_validate(
     return {"folds": folds, "seed": seed, "reached_tol": reached, **spread}
 
 
-def _describe_blocks(table: Table, data: Data, model: Any) -> list[dict[str, Any]]:
+def _describe_blocks(data: Data, model: Any) -> list[dict[str, Any]]:
     return [
         {
             "name": name,

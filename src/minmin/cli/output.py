@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import math
 import sys
@@ -24,6 +25,8 @@ EXIT_CODES = {"converged": 0, "interrupted": 130}
 """The exit code by the status of a run; 1 for any other status."""
 
 _Command = Callable[..., Any]
+Columns = list[tuple[str, Any]]
+"""Columns of a table: their names and values."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 quiet_option = functools.partial(click.option, "--quiet", "-q", is_flag=True)
@@ -137,6 +140,18 @@ def align_columns(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
     return "\n".join(line.rstrip() for line in padded)
+
+
+def encode_table(columns: Columns, *, as_parquet: bool = False) -> bytes:
+    """A table as the content of a CSV or Parquet file."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    buffer = io.BytesIO()
+    write = pyarrow.parquet.write_table if as_parquet else pyarrow.csv.write_csv
+    write(pa.table([column for _, column in columns], names=[name for name, _ in columns]), buffer)
+    return buffer.getvalue()
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from minmin.cli.blocks import drop_ignored
 from minmin.cli.cells import Cells
 from minmin.cli.chunks import read_frame_chunks
+from minmin.cli.columns import drop_ignored
 from minmin.cli.delimited import CsvFile, delimiter_option
 from minmin.cli.model import choose_storage, target_option
 from minmin.cli.output import quiet_option

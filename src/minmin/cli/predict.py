@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -14,16 +13,13 @@ from minmin.cli.cells import Vector
 from minmin.cli.delimited import delimiter_option
 from minmin.cli.estimator import read_classes
 from minmin.cli.model import choose_storage
-from minmin.cli.output import check_writable, quiet_option
+from minmin.cli.output import Columns, check_writable, encode_table, quiet_option
 from minmin.cli.reading import read_table
 from minmin.cli.roles import OFFSET_OPTIONS, check_roles, read_offset
 from minmin.cli.table import PARQUET, Frame, Table
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError, near_names
 from minmin.files import write_atomically
-
-_Columns = list[tuple[str, Any]]
-"""Columns of the output: their names and values."""
 
 _SHOWN = 5
 """How many missing columns an error names."""
@@ -77,7 +73,7 @@ def predict(
     table = read_table(data, getattr(model, "first_index_", None), delimiter)
     notes = [f"{data}: {table.format}"] if table.format else []
     roles = getattr(model, "row_columns_", {})
-    columns: _Columns = []
+    columns: Columns = []
     if "id" in roles and isinstance(table, Frame):
         if roles["id"] in table.names:
             columns.append((roles["id"], table.take(roles["id"], "--id").column))
@@ -91,7 +87,7 @@ def predict(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # _take_features has matched the names
         columns += _predict_proba(model, X, shift) if proba else [("prediction", _predict(model, X, shift))]
-    content = _write(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
+    content = encode_table(columns, as_parquet=output is not None and output.suffix.lower() in PARQUET)
     if not quiet:
         for note in notes:
             click.echo(f"note: {note}", err=True)
@@ -182,7 +178,7 @@ def _how_to_mend(name: str) -> str:
     return "remove the row"
 
 
-def _predict_proba(model: Any, X: Any, offset: Vector | None) -> _Columns:
+def _predict_proba(model: Any, X: Any, offset: Vector | None) -> Columns:
     probabilities = model.predict_proba(X, offset=offset)
     labels = read_classes(model).tolist()
     return [(f"probability_{label}", probabilities[:, i]) for i, label in enumerate(labels)]
@@ -191,14 +187,3 @@ def _predict_proba(model: Any, X: Any, offset: Vector | None) -> _Columns:
 def _predict(model: Any, X: Any, offset: Vector | None) -> Vector:
     predicted: Vector = model.predict(X, offset=offset)
     return predicted.astype(read_classes(model).dtype) if hasattr(model, "classes_") else predicted
-
-
-def _write(columns: _Columns, *, as_parquet: bool) -> bytes:
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    buffer = io.BytesIO()
-    write = pyarrow.parquet.write_table if as_parquet else pyarrow.csv.write_csv
-    write(pa.table([column for _, column in columns], names=[name for name, _ in columns]), buffer)
-    return buffer.getvalue()

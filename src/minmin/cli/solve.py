@@ -1,11 +1,13 @@
-"""minmin solve."""
+"""minmin solve; and minmin check, which looks at the same model without fitting it."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from minmin import checking
 from minmin.cli.model import Model, model_options
 from minmin.cli.output import EXIT_CODES, Output, output_options, save_option, summarise, tol_option
 from minmin.cli.solved import dump_solved
@@ -50,3 +52,26 @@ def solve(model: Model, method: str, tol: float, save: Path | None, output: Outp
     if save is not None:
         output.save(save, dump_solved(model, result))
     return EXIT_CODES.get(result.status, 1)
+
+
+@click.command()
+@model_options
+@output_options
+def check(model: Model, output: Output) -> int:
+    """Check that FILE can be read, and the model that it gives: rows, blocks, conditioning, gradients.
+
+    The options are those of 'minmin solve' that describe the model; COLUMNS as there.
+
+    \b
+      minmin check a9a.gz --x-columns 1-100 --alpha-x 1e-3 --alpha-y 1e-5
+      minmin check clicks.parquet --target clicked --y-columns 'age,price_*'
+    """
+    constants = model.problem.constants
+    report = checking.check(model.problem)
+    kappas = f"κ_x = {constants.kappa_x:.3g}, κ_y = {constants.kappa_y:.3g} ({constants.source})"
+    findings = [asdict(finding) for finding in report.findings]
+    output.print_result(
+        f"{model}\n{kappas}\n{report}",
+        {**model.summary(), "constants": asdict(constants), "ok": report.ok, "findings": findings},
+    )
+    return 0 if report.ok else 1

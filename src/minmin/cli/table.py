@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -192,30 +193,29 @@ class ParquetFile:
 
     def read(self) -> Any:
         """The whole table."""
-        import pyarrow as pa
         import pyarrow.parquet
 
-        try:
+        with self._explain_errors():
             table = pyarrow.parquet.read_table(self.file)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(self._explain(error)) from error
         return table.select([name for name in table.column_names if not name.startswith(_INDEX)])
 
     def read_batches(self, numbers: int) -> Iterator[Any]:
         """Some rows at a time, with about as many numbers."""
-        import pyarrow as pa
         import pyarrow.parquet
 
-        try:
-            with pyarrow.parquet.ParquetFile(self.file) as parquet:
-                names = [name for name in parquet.schema_arrow.names if not name.startswith(_INDEX)]
-                yield from parquet.iter_batches(max(numbers // max(len(names), 1), 1), columns=names)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(self._explain(error)) from error
+        with self._explain_errors(), pyarrow.parquet.ParquetFile(self.file) as parquet:
+            names = [name for name in parquet.schema_arrow.names if not name.startswith(_INDEX)]
+            yield from parquet.iter_batches(max(numbers // max(len(names), 1), 1), columns=names)
 
-    def _explain(self, error: Exception) -> str:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        return f"cannot read {self.file}: {reason}"
+    @contextlib.contextmanager
+    def _explain_errors(self) -> Iterator[None]:
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            raise InputError(f"cannot read {self.file}: {reason}") from error
 
     def read_text(self, names: Sequence[str]) -> Any:
         """Some columns as text."""
@@ -238,13 +238,10 @@ class ArrowFile(ParquetFile):
         """The batches of the file, whatever their size."""
         import pyarrow as pa
 
-        try:
-            with pa.memory_map(str(self.file)) as source, pa.ipc.open_file(source) as reader:
-                names = [name for name in reader.schema.names if not name.startswith(_INDEX)]
-                for number in range(reader.num_record_batches):
-                    yield reader.get_batch(number).select(names)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(self._explain(error)) from error
+        with self._explain_errors(), pa.memory_map(str(self.file)) as source, pa.ipc.open_file(source) as reader:
+            names = [name for name in reader.schema.names if not name.startswith(_INDEX)]
+            for number in range(reader.num_record_batches):
+                yield reader.get_batch(number).select(names)
 
 
 def _to_text(column: Any) -> Any:

@@ -77,10 +77,11 @@ def open_partitions(folder: Any) -> Partitions:
     folder = Path(folder)
     head = _read_description(folder)
     present = [name for name in PER_ROW if head[name]]
+    of_matrix = ("data", "indices", "indptr") if head["storage"] == "csr" else ("X",)
     partitions, columns = [], dict[str, list[Vector]]()
     for number, expected in enumerate(head["partitions"]):
         where = f"{folder}, partition {number}"
-        arrays = {name: _map(folder, number, name, where) for name in (*_matrix_names(head["storage"]), *present)}
+        arrays = {name: _map(folder, number, name, where) for name in (*of_matrix, *present)}
         check_partition(arrays, expected, head, where)
         if head["storage"] == "csr":
             partitions.append(make_csr(arrays["data"], arrays["indices"], arrays["indptr"], head["columns"]))
@@ -162,10 +163,6 @@ def _is_count(value: Any) -> bool:
 def _are_names(names: Any, columns: int) -> bool:
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return texts and len(names) == columns == len(set(names))
-
-
-def _matrix_names(storage: str) -> tuple[str, ...]:
-    return ("data", "indices", "indptr") if storage == "csr" else ("X",)
 
 
 def _map(folder: Path, number: int, name: str, where: str) -> Vector:

@@ -90,7 +90,11 @@ def load_tntp_network(path: Any) -> TntpNetwork:
     if first > nodes + 1:
         raise InputError(f"{path} has {nodes} nodes, so its <FIRST THRU NODE> is {nodes + 1} at most, not {first}")
     rows = [_read_link(line, nodes) for line in _split_titles(lines)[1]]
-    _check_number(path, metadata.count("NUMBER OF LINKS"), len(rows), "links")
+    if len(rows) != (stated := metadata.count("NUMBER OF LINKS")):
+        raise InputError(
+            f"{path} has {len(rows)} links, but its <NUMBER OF LINKS> is {stated}; complete the file, or correct the "
+            "number"
+        )
     columns = dict(zip(_LINK_COLUMNS, np.array(rows, dtype=np.float64).T, strict=True))
     ends = {name: columns.pop(name).astype(np.int64) - 1 for name in ("init_node", "term_node")}
     kinds = columns.pop("link_type").astype(np.int64)
@@ -327,11 +331,3 @@ def _as_node(given: float | str, largest: int | None, kind: str, where: str) -> 
         upto = "" if largest is None else f" to {largest}"
         raise InputError(f"{where}: {shown} is not a {kind}; {kind}s are whole numbers from 1{upto}")
     return int(number)
-
-
-def _check_number(path: Any, stated: int, found: int, kind: str) -> None:
-    if stated != found:
-        raise InputError(
-            f"{path} has {found} {kind}, but its <NUMBER OF {kind.upper()}> is {stated}; complete the file, or correct "
-            "the number"
-        )

@@ -24,10 +24,10 @@ RULE = (
 
 _BAMS = ("bam-paper", "bam")
 _OTHERS = ("nag", "acdm", "lincoupling")
-_MUCH_FEWER = 0.8
+MUCH_FEWER = 0.8
 _ABOUT_EQUAL = 2.0
 _NEARLY_LOWEST = 1.1
-_LITTLE_GROWTH = 1.25
+LITTLE_GROWTH = 1.25
 """Limits of ratios: what the words of the claims are taken to mean."""
 _COST_OF_GRAD_X = 1000.0
 """In units of the cost of ∇ᵧ."""
@@ -140,7 +140,7 @@ def _judge_races(summary: Summary, groups: list[str]) -> list[Claim]:
             "The accelerated coordinate methods need far fewer ∇ₓ calls than NAG.",
             "The ∇ₓ calls of ACDM or Linear Coupling, whichever are more, divided by NAG's",
             coordinate_calls,
-            _MUCH_FEWER,
+            MUCH_FEWER,
             "NAG's ∇ₓ calls",
             methods=["nag"],
         ),
@@ -181,7 +181,7 @@ def _judge_sweeps(summary: Summary) -> list[Claim]:
     def growth(bam: str) -> Row:
         calls = [_calls(summary, setting.key, bam, "grad_x") for setting in summary.group("kappa_y")]
         ratio = max(calls) / min(calls)
-        return Row(CONTESTANTS[bam].label, f"ratio {ratio:.2f}", judge([ratio], _LITTLE_GROWTH))
+        return Row(CONTESTANTS[bam].label, f"ratio {ratio:.2f}", judge([ratio], LITTLE_GROWTH))
 
     return [
         Claim(
@@ -193,7 +193,7 @@ def _judge_sweeps(summary: Summary) -> list[Claim]:
         Claim(
             "Theorem 2.2",
             "BAM's ∇ₓ calls do not depend on κ_y.",
-            f"The most divided by the fewest ∇ₓ calls for κ_y from 1e2 to 1e6: at most {_LITTLE_GROWTH:g}.",
+            f"The most divided by the fewest ∇ₓ calls for κ_y from 1e2 to 1e6: at most {LITTLE_GROWTH:g}.",
             [growth(bam) for bam in _BAMS],
         ),
         Claim(

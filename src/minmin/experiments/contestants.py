@@ -32,6 +32,8 @@ class Contestant:
         Whether the method draws random numbers.
     federated : bool
         Whether it runs over clients, by ``minmin.federated.run``.
+    values_only : bool
+        Whether it gets values of f in place of ∇ᵧf.
     """
 
     key: str
@@ -40,27 +42,14 @@ class Contestant:
     options: Mapping[str, Any] = field(default_factory=dict)
     draws: bool = False
     federated: bool = False
-
-
-def _federated() -> list[Contestant]:
-    """Our methods, and those that the paper names; these with five local steps of each size of the grid."""
-    contestant = partial(Contestant, federated=True)
-    lbfgs, stateless = "reduced-lbfgs (minmin)", "reduced-lbfgs, stateless clients"
-    tuned = {"fedrecon": "Federated Reconstruction", "fedavg": "FedAvg", "scaffold": "SCAFFOLD"}
-    return [
-        contestant("federated-bam", "BAM", "bam"),
-        contestant("federated-lbfgs", lbfgs, "reduced-lbfgs"),
-        contestant("federated-lbfgs-stateless", stateless, "reduced-lbfgs", {"stateless": True}),
-        contestant("proxskip", "ProxSkip", "proxskip", _NO_BOUNDS),
-        *(
-            contestant(f"{method}-{size:g}", f"{label}, {size:g}/L", method, {**_NO_BOUNDS, "step_size": size})
-            for method, label in tuned.items()
-            for size in GRID
-        ),
-    ]
+    values_only: bool = False
 
 
 _RESCALED = {"rescale": True}
+_TUNED = {"fedrecon": "Federated Reconstruction", "fedavg": "FedAvg", "scaffold": "SCAFFOLD"}
+"""Methods that the paper names for many clients, run with five local steps of each size of the grid."""
+_federated = partial(Contestant, federated=True)
+
 CONTESTANTS: dict[str, Contestant] = {
     contestant.key: contestant
     for contestant in [
@@ -76,7 +65,17 @@ CONTESTANTS: dict[str, Contestant] = {
         ),
         Contestant("joint-lbfgs", "L-BFGS on (x, y), SciPy", SCIPY),
         Contestant("reduced-lbfgs", "reduced-lbfgs (minmin)", "reduced-lbfgs"),
-        *_federated(),
+        _federated("federated-bam", "BAM", "bam"),
+        _federated("federated-lbfgs", "reduced-lbfgs (minmin)", "reduced-lbfgs"),
+        _federated(
+            "federated-lbfgs-stateless", "reduced-lbfgs, stateless clients", "reduced-lbfgs", {"stateless": True}
+        ),
+        _federated("proxskip", "ProxSkip", "proxskip", _NO_BOUNDS),
+        *(
+            _federated(f"{method}-{size:g}", f"{label}, {size:g}/L", method, {**_NO_BOUNDS, "step_size": size})
+            for method, label in _TUNED.items()
+            for size in GRID
+        ),
     ]
 }
 

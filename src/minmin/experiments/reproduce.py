@@ -15,7 +15,7 @@ from minmin.experiments.page import build_page
 from minmin.experiments.page.documentation import find_documentation
 from minmin.experiments.race import format_level
 from minmin.experiments.relatives.claims import judge_relatives
-from minmin.experiments.relatives.figure import draw_relatives
+from minmin.experiments.relatives.panels import draw_relatives
 from minmin.experiments.relatives.trials import gather
 from minmin.experiments.results import results_csv, results_json, times_json
 from minmin.experiments.runner import run_missing, tasks

@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from typing import Any
 
 from minmin.experiments.claims import RULE, Claim
 from minmin.experiments.contestants import CONTESTANTS
-from minmin.experiments.race import levels
-from minmin.experiments.relatives.report import result_lines
+from minmin.experiments.race import format_level, levels
 from minmin.experiments.relatives.trials import Trials
 from minmin.experiments.settings import GROUPS
-from minmin.experiments.summary import KINDS, Spread, Summary
+from minmin.experiments.summary import KINDS, Summary
 
 
 def select_table_levels(tol: float) -> list[float]:
@@ -38,7 +36,7 @@ def results_json(summary: Summary, trials: Trials, claims: list[Claim], seeds: i
                 "setting": setting.key,
                 "method": method,
                 "level": level,
-                **{kind: infinite_to_none(summary.at(setting.key, method, level, kind)) for kind in KINDS},
+                **{kind: summary.at(setting.key, method, level, kind).for_json() for kind in KINDS},
             }
             for setting in summary.settings
             for method in setting.methods
@@ -49,9 +47,28 @@ def results_json(summary: Summary, trials: Trials, claims: list[Claim], seeds: i
             {name: value for name, value in run.items() if name != "kilobytes" or value}
             for run in summary.each_run(*KINDS, "kilobytes")
         ],
-        **result_lines(trials),
+        **_list_trials(trials),
     }
     return _encode(content)
+
+
+def _list_trials(trials: Trials) -> dict[str, list[dict[str, Any]]]:
+    """The medians and all runs of the studies; empty if the report has none."""
+    if not trials.studies:
+        return {}
+    medians, runs = [], []
+    for study in trials.studies:
+        for point in study.points:
+            for contender in study.contenders:
+                setting = study.key_of(point)
+                calls = {kind: trials.at(study, point, contender, kind).for_json() for kind in study.kinds}
+                level = float(format_level(study.gap_of(point, trials.tol)))
+                medians.append({"setting": setting, "method": contender.key, "level": level, **calls})
+                runs += [
+                    {"setting": setting, "method": contender.key, "seed": seed, **run.calls}
+                    for seed, run in enumerate(trials.runs[setting, contender.key])
+                ]
+    return {"relatives": medians, "runs of relatives": runs}
 
 
 def results_csv(summary: Summary) -> bytes:
@@ -73,11 +90,6 @@ def times_json(summary: Summary, machine: dict[str, str]) -> bytes:
         "runs": list(summary.each_run("seconds")),
     }
     return _encode(content)
-
-
-def infinite_to_none(spread: Spread) -> list[float | None]:
-    """The numbers with infinity replaced by None, since JSON has no infinity."""
-    return [value if math.isfinite(value) else None for value in spread]
 
 
 def _encode(content: dict[str, Any]) -> bytes:

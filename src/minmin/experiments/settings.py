@@ -144,7 +144,7 @@ def _logistic() -> list[Setting]:
         Setting(
             "logistic",
             group,
-            f"μ_y = {_decimal(mu_y)}",
+            f"μ_y = {np.format_float_positional(mu_y, trim='-')}",
             mu_y,
             partial(_a1a, mu_y=mu_y, tight=group == "tight"),
             is_random=False,
@@ -193,10 +193,6 @@ def _federated(a9a: Path | None) -> list[Setting]:
         ),
         setting(group="squares", label="8 clients", varied=8, build=clients_of_squares, most_seeds=3),
     ]
-
-
-def _decimal(value: float) -> str:
-    return np.format_float_positional(value, trim="-")
 
 
 def _quadratic(seed: int, **parameters: Any) -> Problem:

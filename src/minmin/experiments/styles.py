@@ -1,4 +1,4 @@
-"""The line styles of the contestants: one colour per method, one pattern of dashes per variant."""
+"""The colours of the methods, and the line styles of the contestants: one pattern of dashes per variant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from minmin.experiments.contestants import CONTESTANTS
 
-_COLOURS = {
+COLOURS = {
     "bam": "#0072B2",
     "nag": "#D55E00",
     "acdm": "#009E73",
@@ -17,8 +17,12 @@ _COLOURS = {
     "fedrecon": "#56B4E9",
     "fedavg": "#E69F00",
     "scaffold": "#009E73",
+    "inexact-outer": "#4D4D4D",
+    "sliding": "#009E73",
+    "cutting-plane": "#E69F00",
+    "alternating": "#009E73",
 }
-"""The palette of Okabe and Ito, which colour-blind readers can distinguish."""
+"""Colours of methods, from the palette of Okabe and Ito, which colour-blind readers can distinguish."""
 ON_DARK = {
     "#0072B2": "#3D9BE0",
     "#D55E00": "#F0803C",
@@ -46,4 +50,4 @@ def style_of(key: str) -> Style:
     variants = [other.key for other in CONTESTANTS.values() if (other.method, other.federated) == kind]
     dash = variants.index(key)
     width = 2.4 if contestant.method in ("bam", "reduced-lbfgs") and dash == 0 else 1.6
-    return Style(contestant.label, _COLOURS[contestant.method], dash, width)
+    return Style(contestant.label, COLOURS[contestant.method], dash, width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +22,10 @@ class Spread(NamedTuple):
     low: Any
     median: Any
     high: Any
+
+    def for_json(self) -> list[float | None]:
+        """The numbers with infinity replaced by None, since JSON has no infinity."""
+        return [value if math.isfinite(value) else None for value in self]
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,23 @@ class Summary:
         """The exponent p such that the median calls grow like the varied condition number to the power p."""
         settings = self.group(group)
         calls = [self.at(setting.key, method, self.tol, kind).median for setting in settings]
-        return float(np.polyfit(np.log([setting.varied for setting in settings]), np.log(calls), 1)[0])
+        return fit_slope([setting.varied for setting in settings], calls)
 
 
 def summarise(settings: list[Setting], outcomes: Mapping[Task, Outcome], tasks: Iterable[Task], tol: float) -> Summary:
     """The runs among ``tasks`` on these settings."""
+    return Summary(settings, group_runs(outcomes, tasks, {setting.key for setting in settings}), tol)
+
+
+def group_runs(
+    outcomes: Mapping[Task, Outcome], tasks: Iterable[Task], settings: Container[str]
+) -> dict[tuple[str, str], list[Outcome]]:
+    """The outcomes of the tasks on some settings, for each setting and method."""
     runs: dict[tuple[str, str], list[Outcome]] = {}
-    chosen = {setting.key for setting in settings}
     for task in tasks:
-        if task.setting in chosen:
+        if task.setting in settings:
             runs.setdefault((task.setting, task.method), []).append(outcomes[task])
-    return Summary(settings, runs, tol)
+    return runs
 
 
 def best_of_grid(summary: Summary, setting: Setting) -> list[str]:
@@ -112,6 +122,13 @@ def spread(values: np.ndarray[Any, Any]) -> Spread:
     with np.errstate(invalid="ignore"):
         quantiles = np.quantile(values, (0.1, 0.5, 0.9), axis=0)
     return Spread(*np.where(np.isnan(quantiles), np.inf, quantiles))
+
+
+def fit_slope(varied: Any, calls: Any) -> float:
+    """The slope of log ``calls`` over log ``varied``; infinite if a number of calls is."""
+    if not np.isfinite(calls).all():
+        return math.inf
+    return float(np.polyfit(np.log(varied), np.log(calls), 1)[0])
 
 
 def theory_line(summary: Summary, group: str, kind: str) -> list[float]:

@@ -10,14 +10,10 @@ from PEPit.pep import PEP
 
 from minmin.core.constants import Constants
 from minmin.errors import InputError, UnsupportedError, as_count, as_number, near_names, show
-from minmin.theory.bam import BamModel
 from minmin.theory.function_class import TwoBlockFunction
 from minmin.theory.lyapunov import find_lyapunov_rate
-from minmin.theory.models import Model, StepModel
-from minmin.theory.nag import NagModel
-from minmin.theory.ogmg import OgmGModel
+from minmin.theory.models import BamModel, Model, NagModel, OgmGModel, StepModel, TripleMomentumModel
 from minmin.theory.solving import find_largest
-from minmin.theory.triple_momentum import TripleMomentumModel
 
 _MODELS: dict[str, type[Model]] = {kind.name: kind for kind in (BamModel, TripleMomentumModel, NagModel, OgmGModel)}
 _TOLERANCE = 1e-6

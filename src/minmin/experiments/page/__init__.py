@@ -15,9 +15,8 @@ from plotly.offline import get_plotlyjs
 
 from minmin.experiments.claims import RULE, Claim, count_verdicts, summarise_claims
 from minmin.experiments.page.curves import DASHES, collect_curves, list_panels
-from minmin.experiments.page.tables import build_table
+from minmin.experiments.page.tables import build_table, describe_studies
 from minmin.experiments.race import format_level
-from minmin.experiments.relatives.report import describe_studies
 from minmin.experiments.relatives.studies import MOST_SEEDS
 from minmin.experiments.relatives.trials import Trials
 from minmin.experiments.settings import GROUPS, describe_group

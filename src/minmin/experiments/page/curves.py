@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from minmin.experiments.race import format_level, levels
-from minmin.experiments.relatives.report import panel_data
+from minmin.experiments.relatives.panels import draw_curves, name_calls
 from minmin.experiments.relatives.trials import Trials
-from minmin.experiments.results import infinite_to_none
 from minmin.experiments.styles import ON_DARK, style_of
 from minmin.experiments.summary import KINDS, Summary, theory_line
 
@@ -40,7 +40,7 @@ def collect_curves(summary: Summary, trials: Trials) -> dict[str, Any]:
         "inks": ON_DARK,
         "dashes": DASHES,
         "methods": {key: style_of(key)._asdict() for key in summary.methods},
-        "panels": panels | panel_data(trials),
+        "panels": panels | _studies(trials),
     }
 
 
@@ -59,8 +59,30 @@ def _sweep(summary: Summary, group: str, kind: str) -> dict[str, Any]:
         "kind": kind,
         "kappas": [setting.varied for setting in settings],
         "calls": {
-            method: [infinite_to_none(summary.at(setting.key, method, summary.tol, kind)) for setting in settings]
+            method: [summary.at(setting.key, method, summary.tol, kind).for_json() for setting in settings]
             for method in settings[0].methods
         },
         "theory": [value if value < float("inf") else None for value in theory_line(summary, group, kind)],
     }
+
+
+def _studies(trials: Trials) -> dict[str, Any]:
+    """A panel per study on relatives of BAM that has lines."""
+    return {
+        study.key: {
+            "x": [point.varied for point in study.points],
+            "x_title": _subscripts(study.axis),
+            "y_title": name_calls(study),
+            "curves": [
+                curve._asdict() | {"calls": [spread.for_json() for spread in curve.calls]}
+                for curve in draw_curves(trials, study)
+            ],
+        }
+        for study in trials.studies
+        if study.lines
+    }
+
+
+def _subscripts(text: str) -> str:
+    """κₓ for κ_x; letters without a subscript of their own, as in L_f, get the tag that the axis understands."""
+    return re.sub(r"_(\w)", r"<sub>\1</sub>", text.replace("_x", "ₓ").replace("_y", "ᵧ"))

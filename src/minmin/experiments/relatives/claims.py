@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from minmin.experiments.claims import Claim, Row, judge
+from minmin.experiments.claims import LITTLE_GROWTH, MUCH_FEWER, Claim, Row, judge
+from minmin.experiments.contestants import Contestant
 from minmin.experiments.relatives import contenders as c
-from minmin.experiments.relatives.contenders import Contender
-from minmin.experiments.relatives.rows import (
-    FAR_FEWER,
-    FASTER,
-    FEWER,
-    HARDLY_MORE,
-    LITTLE_GROWTH,
-    NO_POWER,
-    ratio_row,
-    show,
-    slope_row,
-)
-from minmin.experiments.relatives.trials import Trials, fit_slope
+from minmin.experiments.relatives.trials import Trials
+from minmin.experiments.summary import fit_slope
+
+_FASTER = 1.1
+"""The limit of a slope divided by the power that theory promises."""
+_FEWER = 1.0
+_HARDLY_MORE = 1.1
+_NO_POWER = 0.1
+"""Limits of ratios, besides those on the paper's own experiments; the last one is a fifth of the power of √κ."""
 
 
 def judge_relatives(trials: Trials) -> list[Claim]:
@@ -40,33 +37,33 @@ def judge_relatives(trials: Trials) -> list[Claim]:
 def _judge_inexact(trials: Trials) -> list[Claim]:
     sweeps = {"inexact-x": ("κ_x", 0.5), "inexact-y": ("κ_y", 0.5), "inexact-both": ("κ_x = κ_y", 1.0)}
 
-    def bam_row(bam: Contender) -> Row:
-        row = slope_row(trials, "inexact-both", bam, "grad_y", 0.5)
-        alone = (show(trials.slope(trials[f"inexact-{block}"], bam, "grad_y")) for block in "xy")
+    def bam_row(bam: Contestant) -> Row:
+        row = _growth(trials, "inexact-both", bam, "grad_y", 0.5)
+        alone = (_show(trials.slope(trials[f"inexact-{block}"], bam, "grad_y")) for block in "xy")
         return row._replace(measured=f"{row.measured}; over κ_x and κ_y alone {' and '.join(alone)}")
 
     return [
         Claim(
             "Related works",
             "A method in x with inner solves in y takes ∇ᵧ calls like √(κ_x κ_y).",
-            f"The slope of log ∇ᵧ calls over log κ, divided by its power in √(κ_x κ_y): at most {FASTER:g}.",
+            f"The slope of log ∇ᵧ calls over log κ, divided by its power in √(κ_x κ_y): at most {_FASTER:g}.",
             [
-                slope_row(trials, key, c.INEXACT, "grad_y", power, where=f"over {axis}")
+                _growth(trials, key, c.INEXACT, "grad_y", power, where=f"over {axis}")
                 for key, (axis, power) in sweeps.items()
             ],
         ),
         Claim(
             "Related works",
             "BAM's ∇ᵧ calls grow no faster than √max(κ_x, κ_y).",
-            f"The slope of log ∇ᵧ calls over log κ, κ_x = κ_y = κ, divided by ½: at most {FASTER:g}.",
+            f"The slope of log ∇ᵧ calls over log κ, κ_x = κ_y = κ, divided by ½: at most {_FASTER:g}.",
             [bam_row(bam) for bam in (c.BAM_PAPER, c.BAM)],
         ),
         Claim(
             "Related works",
             "A method in x with inner solves in y is much worse than BAM in ∇ᵧ calls.",
-            f"BAM's ∇ᵧ calls divided by those of the inexact outer method: at most {FAR_FEWER:g}.",
+            f"BAM's ∇ᵧ calls divided by those of the inexact outer method: at most {MUCH_FEWER:g}.",
             [
-                ratio_row(trials, key, "grad_y", bam, c.INEXACT, FAR_FEWER, f"over {axis}; {bam.label}")
+                _ratio(trials, key, "grad_y", bam, c.INEXACT, MUCH_FEWER, f"over {axis}; {bam.label}")
                 for key, (axis, _) in sweeps.items()
                 for bam in (c.BAM_PAPER, c.BAM)
             ],
@@ -82,18 +79,18 @@ def _judge_cutting(trials: Trials) -> list[Claim]:
         Claim(
             "Related works",
             "If x is short, the ∇ₓ calls of cutting planes grow no faster than d_x.",
-            f"The slope of log ∇ₓ calls over log d_x: at most {FASTER:g}.",
-            [slope_row(trials, "cutting-d", c.CUTTING, "grad_x", 1.0)],
+            f"The slope of log ∇ₓ calls over log d_x: at most {_FASTER:g}.",
+            [_growth(trials, "cutting-d", c.CUTTING, "grad_x", 1.0)],
         ),
         Claim(
             "Related works",
             "They do not grow with κ_x.",
-            f"The slope of log ∇ₓ calls over log κ_x: at most {NO_POWER:g}.",
+            f"The slope of log ∇ₓ calls over log κ_x: at most {_NO_POWER:g}.",
             [
                 Row(
                     c.CUTTING.label,
-                    f"slope {show(slope)}, {calls.min():.0f} to {calls.max():.0f} calls",
-                    judge([slope], NO_POWER),
+                    f"slope {_show(slope)}, {calls.min():.0f} to {calls.max():.0f} calls",
+                    judge([slope], _NO_POWER),
                 )
             ],
         ),
@@ -106,17 +103,17 @@ def _judge_alternating(trials: Trials) -> list[Claim]:
         Claim(
             source,
             "Accelerated alternating minimisation grows no faster than 1/√(1 − ρ²), plain no faster than 1/(1 − ρ²).",
-            f"The slope of log minimisations over log 1/(1 − ρ²), divided by ½ or 1: at most {FASTER:g}.",
+            f"The slope of log minimisations over log 1/(1 − ρ²), divided by ½ or 1: at most {_FASTER:g}.",
             [
-                slope_row(trials, "alternating", c.ALTERNATING, "min_x", 0.5),
-                slope_row(trials, "alternating", c.ALTERNATING_PLAIN, "min_x", 1.0),
+                _growth(trials, "alternating", c.ALTERNATING, "min_x", 0.5),
+                _growth(trials, "alternating", c.ALTERNATING_PLAIN, "min_x", 1.0),
             ],
         ),
         Claim(
             source,
             "Acceleration saves minimisations.",
-            f"Minimisations with acceleration divided by those without: at most {FAR_FEWER:g}.",
-            [ratio_row(trials, "alternating", "min_x", c.ALTERNATING, c.ALTERNATING_PLAIN, FAR_FEWER, "each coupling")],
+            f"Minimisations with acceleration divided by those without: at most {MUCH_FEWER:g}.",
+            [_ratio(trials, "alternating", "min_x", c.ALTERNATING, c.ALTERNATING_PLAIN, MUCH_FEWER, "each coupling")],
         ),
     ]
 
@@ -128,9 +125,9 @@ def _judge_sliding(trials: Trials) -> list[Claim]:
         Claim(
             "Introduction",
             "For f + g, ∇f calls grow no faster than √L_f and ∇g calls no faster than √L_g.",
-            f"The slope of log calls over log L, divided by ½: at most {FASTER:g}.",
+            f"The slope of log calls over log L, divided by ½: at most {_FASTER:g}.",
             [
-                slope_row(trials, f"sliding-{part}", c.SLIDING, f"grad_{part}", 0.5, where=f"∇{part} over L_{part}")
+                _growth(trials, f"sliding-{part}", c.SLIDING, f"grad_{part}", 0.5, where=f"∇{part} over L_{part}")
                 for part in "fg"
             ],
         ),
@@ -153,15 +150,15 @@ def _judge_blocks(trials: Trials) -> list[Claim]:
         Claim(
             "Discussion",
             "With several blocks, BAM's calls of each gradient grow no faster than √κ of that block.",
-            f"The slope of log calls over log κ of the block, divided by ½: at most {FASTER:g}.",
+            f"The slope of log calls over log κ of the block, divided by ½: at most {_FASTER:g}.",
             [
                 Row(
                     "blocks 1 to 3, κ = 1e2, 1e4, 1e6",
-                    f"{counts} calls: slope {show(last)}, promised 0.5",
-                    judge([last / 0.5], FASTER),
+                    f"{counts} calls: slope {_show(last)}, promised 0.5",
+                    judge([last / 0.5], _FASTER),
                 ),
                 *(
-                    slope_row(trials, "blocks", c.BAM, f"grad_{i}", 0.5 * i, where=f"block {i + 1} over s, κ = 100·{s}")
+                    _growth(trials, "blocks", c.BAM, f"grad_{i}", 0.5 * i, where=f"block {i + 1} over s, κ = 100·{s}")
                     for i, s in ((1, "s"), (2, "s²"))
                 ),
             ],
@@ -180,15 +177,15 @@ def _judge_convex(trials: Trials) -> list[Claim]:
         Claim(
             "Introduction",
             "On convex functions, with μ ~ ε/R² added, ∇ₓ calls grow no faster than √(1/ε).",
-            f"The slope of log ∇ₓ calls over log 1/ε, divided by ½: at most {FASTER:g}.",
-            [slope_row(trials, "convex", method, "grad_x", 0.5) for method in (c.BAM, c.NAG)],
+            f"The slope of log ∇ₓ calls over log 1/ε, divided by ½: at most {_FASTER:g}.",
+            [_growth(trials, "convex", method, "grad_x", 0.5) for method in (c.BAM, c.NAG)],
         ),
         Claim(
             "minmin, radius='auto'",
             "Finding R during the run costs little.",
             f"∇ₓ calls with R found during the run, divided by those with R given: at most {LITTLE_GROWTH:g}.",
             [
-                ratio_row(trials, "convex", "grad_x", auto, given, LITTLE_GROWTH, given.label)
+                _ratio(trials, "convex", "grad_x", auto, given, LITTLE_GROWTH, given.label)
                 for given, auto in ((c.BAM, c.BAM_AUTO), (c.NAG, c.NAG_AUTO))
             ],
         ),
@@ -199,17 +196,17 @@ def _judge_values(trials: Trials) -> Claim:
     return Claim(
         "Discussion",
         "If only values of f are known in y, BAM needs hardly more ∇ₓ calls.",
-        f"∇ₓ calls with values in place of ∇ᵧ, divided by those with ∇ᵧ: at most {HARDLY_MORE:g}.",
-        [ratio_row(trials, "values", "grad_x", c.BAM_VALUES, c.BAM, HARDLY_MORE, "each κ_y")],
+        f"∇ₓ calls with values in place of ∇ᵧ, divided by those with ∇ᵧ: at most {_HARDLY_MORE:g}.",
+        [_ratio(trials, "values", "grad_x", c.BAM_VALUES, c.BAM, _HARDLY_MORE, "each κ_y")],
     )
 
 
 def _judge_variants(trials: Trials) -> list[Claim]:
     groups = {"variants-diagonal": "Quadratics, block-diagonal", "variants-coupled": "Quadratics, coupled"}
 
-    def rows(kind: str, pairs: list[tuple[Contender, Contender]], limit: float) -> list[Row]:
+    def rows(kind: str, pairs: list[tuple[Contestant, Contestant]], limit: float) -> list[Row]:
         return [
-            ratio_row(trials, key, kind, variant, plain, limit, f"{title}; {variant.label}")
+            _ratio(trials, key, kind, variant, plain, limit, f"{title}; {variant.label}")
             for key, title in groups.items()
             for variant, plain in pairs
         ]
@@ -219,19 +216,40 @@ def _judge_variants(trials: Trials) -> list[Claim]:
         Claim(
             source,
             "BAM needs fewer ∇ₓ calls with triple momentum than with Nesterov's steps.",
-            f"∇ₓ calls divided by those of BAM: at most {FEWER:g}.",
-            rows("grad_x", [(c.BAM_TRIPLE, c.BAM)], FEWER),
+            f"∇ₓ calls divided by those of BAM: at most {_FEWER:g}.",
+            rows("grad_x", [(c.BAM_TRIPLE, c.BAM)], _FEWER),
         ),
         Claim(
             source,
             "It needs hardly more ∇ᵧ calls.",
-            f"∇ᵧ calls divided by those of BAM: at most {HARDLY_MORE:g}.",
-            rows("grad_y", [(c.BAM_TRIPLE, c.BAM)], HARDLY_MORE),
+            f"∇ᵧ calls divided by those of BAM: at most {_HARDLY_MORE:g}.",
+            rows("grad_y", [(c.BAM_TRIPLE, c.BAM)], _HARDLY_MORE),
         ),
         Claim(
             "minmin, adaptive=True",
             "Without known constants, BAM and NAG need hardly more ∇ₓ calls.",
-            f"∇ₓ calls with estimated constants, divided by those with the true ones: at most {HARDLY_MORE:g}.",
-            rows("grad_x", [(c.BAM_ADAPTIVE, c.BAM), (c.NAG_ADAPTIVE, c.NAG)], HARDLY_MORE),
+            f"∇ₓ calls with estimated constants, divided by those with the true ones: at most {_HARDLY_MORE:g}.",
+            rows("grad_x", [(c.BAM_ADAPTIVE, c.BAM), (c.NAG_ADAPTIVE, c.NAG)], _HARDLY_MORE),
         ),
     ]
+
+
+def _growth(trials: Trials, key: str, contender: Contestant, kind: str, power: float, where: str = "") -> Row:
+    """The growth of a contender's calls, and the power of it that theory promises."""
+    slope = trials.slope(trials[key], contender, kind)
+    return Row(where or contender.label, f"slope {_show(slope)}, promised {power:g}", judge([slope / power], _FASTER))
+
+
+def _show(number: float) -> str:
+    """Two digits; no minus sign before zero."""
+    return f"{round(number, 2) + 0.0:.2f}"
+
+
+def _ratio(
+    trials: Trials, key: str, kind: str, contender: Contestant, other: Contestant, limit: float, where: str
+) -> Row:
+    """The calls of a contender divided by those of another, at each point."""
+    study = trials[key]
+    pairs = zip(trials.medians(study, contender, kind), trials.medians(study, other, kind), strict=True)
+    ratios = [float(ours / theirs) if np.isfinite(ours) else np.inf for ours, theirs in pairs]
+    return Row(where, ", ".join(f"{ratio:.2f}" for ratio in ratios), judge(ratios, limit))

@@ -2,47 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from minmin.experiments.contestants import Contestant
 
-
-@dataclass(frozen=True)
-class Contender:
-    """A method with its options.
-
-    Attributes
-    ----------
-    key, label : str
-        Its names in files and on the page.
-    method : str
-        The name of a method of ``minmin.minimize``.
-    options : mapping
-        Options of the method.
-    values_only : bool
-        Whether it gets values of f in place of ∇ᵧf.
-    """
-
-    key: str
-    label: str
-    method: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    values_only: bool = False
-
-
-BAM = Contender("bam", "BAM", "bam")
-BAM_PAPER = Contender("bam-paper", "BAM, the paper's inner solver", "bam", {"inner": "nag-ogmg"})
-BAM_TRIPLE = Contender("bam-triple-momentum", "BAM, triple momentum", "bam", {"scheme": "triple-momentum"})
-BAM_ADAPTIVE = Contender("bam-adaptive", "BAM, adaptive", "bam", {"adaptive": True})
-BAM_VALUES = Contender("bam-values", "BAM, values in place of ∇ᵧ", "bam", values_only=True)
-BAM_AUTO = Contender("bam-auto-radius", "BAM, radius unknown", "bam", {"radius": "auto"})
-NAG = Contender("nag", "NAG", "nag")
-NAG_RESCALED = Contender("nag-rescaled", "NAG, rescaled", "nag", {"rescale": True})
-NAG_ADAPTIVE = Contender("nag-adaptive", "NAG, adaptive", "nag", {"adaptive": True})
-NAG_AUTO = Contender("nag-auto-radius", "NAG, radius unknown", "nag", {"radius": "auto"})
-LBFGS = Contender("reduced-lbfgs", "reduced-lbfgs (minmin)", "reduced-lbfgs")
-INEXACT = Contender("inexact-outer", "inexact outer method", "inexact-outer")
-SLIDING = Contender("sliding", "sliding", "sliding")
-CUTTING = Contender("cutting-plane", "cutting planes", "cutting-plane")
-ALTERNATING = Contender("alternating", "alternating, accelerated", "alternating")
-ALTERNATING_PLAIN = Contender("alternating-plain", "alternating, plain", "alternating", {"accelerated": False})
+BAM = Contestant("bam", "BAM", "bam")
+BAM_PAPER = Contestant("bam-paper", "BAM, the paper's inner solver", "bam", {"inner": "nag-ogmg"})
+BAM_TRIPLE = Contestant("bam-triple-momentum", "BAM, triple momentum", "bam", {"scheme": "triple-momentum"})
+BAM_ADAPTIVE = Contestant("bam-adaptive", "BAM, adaptive", "bam", {"adaptive": True})
+BAM_VALUES = Contestant("bam-values", "BAM, values in place of ∇ᵧ", "bam", values_only=True)
+BAM_AUTO = Contestant("bam-auto-radius", "BAM, radius unknown", "bam", {"radius": "auto"})
+NAG = Contestant("nag", "NAG", "nag")
+NAG_RESCALED = Contestant("nag-rescaled", "NAG, rescaled", "nag", {"rescale": True})
+NAG_ADAPTIVE = Contestant("nag-adaptive", "NAG, adaptive", "nag", {"adaptive": True})
+NAG_AUTO = Contestant("nag-auto-radius", "NAG, radius unknown", "nag", {"radius": "auto"})
+LBFGS = Contestant("reduced-lbfgs", "reduced-lbfgs (minmin)", "reduced-lbfgs")
+INEXACT = Contestant("inexact-outer", "inexact outer method", "inexact-outer")
+SLIDING = Contestant("sliding", "sliding", "sliding")
+CUTTING = Contestant("cutting-plane", "cutting planes", "cutting-plane")
+ALTERNATING = Contestant("alternating", "alternating, accelerated", "alternating")
+ALTERNATING_PLAIN = Contestant("alternating-plain", "alternating, plain", "alternating", {"accelerated": False})

@@ -12,12 +12,11 @@ import numpy as np
 
 from minmin.core.problem import Problem
 from minmin.core.start import make_start
+from minmin.experiments.contestants import Contestant
 from minmin.experiments.race import MOST_CALLS, Outcome, Task
-from minmin.experiments.relatives.contenders import Contender
 from minmin.experiments.relatives.instances import Instance
-from minmin.experiments.relatives.studies import MOST_SEEDS, STUDIES
-from minmin.experiments.relatives.study import Point, Study
-from minmin.experiments.summary import Spread, spread
+from minmin.experiments.relatives.studies import MOST_SEEDS, STUDIES, Point, Study
+from minmin.experiments.summary import Spread, fit_slope, group_runs, spread
 from minmin.problems import Function
 from minmin.solve import minimize
 
@@ -97,30 +96,21 @@ class Trials:
     def __getitem__(self, key: str) -> Study:
         return next(study for study in self.studies if study.key == key)
 
-    def at(self, study: Study, point: Point, contender: Contender, kind: str) -> Spread:
+    def at(self, study: Study, point: Point, contender: Contestant, kind: str) -> Spread:
         """The calls of a kind; infinite if too many runs did not reach the gap."""
         runs = self.runs[study.key_of(point), contender.key]
         return Spread(*map(float, spread(np.array([run.calls.get(kind, math.inf) for run in runs]))))
 
-    def medians(self, study: Study, contender: Contender, kind: str) -> np.ndarray[Any, Any]:
+    def medians(self, study: Study, contender: Contestant, kind: str) -> np.ndarray[Any, Any]:
         """The median calls at each point."""
         return np.array([self.at(study, point, contender, kind).median for point in study.points])
 
-    def slope(self, study: Study, contender: Contender, kind: str) -> float:
+    def slope(self, study: Study, contender: Contestant, kind: str) -> float:
         """The exponent p such that the median calls grow like what varies to the power p."""
         return fit_slope([point.varied for point in study.points], self.medians(study, contender, kind))
 
 
-def fit_slope(varied: Any, calls: Any) -> float:
-    """The slope of log ``calls`` over log ``varied``; infinite if a number of calls is."""
-    if not np.isfinite(calls).all():
-        return math.inf
-    return float(np.polyfit(np.log(varied), np.log(calls), 1)[0])
-
-
 def gather(outcomes: Mapping[Task, Outcome], tasks: list[Task], tol: float) -> Trials:
     """The trials among the outcomes of a report."""
-    runs: dict[tuple[str, str], list[Outcome]] = {}
-    for task in filter(is_trial, tasks):
-        runs.setdefault((task.setting, task.method), []).append(outcomes[task])
+    runs = group_runs(outcomes, tasks, _POINTS)
     return Trials(STUDIES if runs else (), runs, tol)
