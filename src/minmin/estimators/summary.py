@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from minmin.errors import UnsupportedError, needs_extra
+from minmin.errors import import_extra
 from minmin.estimators.coefficient_plot import plot_summary
 from minmin.estimators.model import BlockModel
 from minmin.estimators.standard_errors import Estimates
@@ -67,11 +67,7 @@ class Summary:
 
     def to_pandas(self) -> Any:
         """The table as a pandas.DataFrame."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise UnsupportedError(needs_extra("to_pandas()", "pandas", "pandas")) from error
-        return pandas.DataFrame(self.columns)
+        return import_extra("pandas", "to_pandas()", "pandas", "pandas").DataFrame(self.columns)
 
     def to_csv(self, file: str | Path) -> None:
         """Write the table to a CSV file with a header."""
