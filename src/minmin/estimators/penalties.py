@@ -85,9 +85,8 @@ def resolve_grid(alphas: Any, blocks: ColumnBlocks, matrix: Any, weights: Any) -
     if len(alphas) == 0:
         raise InputError("alphas is empty; give penalties to try, or leave it out")
     if isinstance(alphas, Mapping):
-        return _combine(
-            [_check_values(values, name) for name, values in _put_in_order(alphas, names, "alphas").items()]
-        )
+        by_block = _put_in_order(alphas, names, "alphas")
+        return _combine([_check_values(values, name) for name, values in by_block.items()])
     return np.array([list(resolve_alphas(alpha, names).values()) for alpha in alphas])
 
 
