@@ -264,31 +264,21 @@ class _Checks:
         if c is None:
             yield Finding("constants", True, "none stated")
             return
-        for in_y, (L, mu) in enumerate(((c.L_x, c.mu_x), (c.L_y, c.mu_y))):
-            most, least = self._extreme_curvatures(1.0 - in_y, float(in_y))
+        for in_y, L, mu in ((False, c.L_x, c.mu_x), (True, c.L_y, c.mu_y)):
+            most, least = self._extreme_curvatures(float(not in_y), float(in_y))
             alone = f"in {c.blocks[in_y]} alone"
-            yield Finding(
-                c.name("L", bool(in_y)), most <= _MOST_OF_L * L, f"stated {L:.6g}, measured {most:.6g} {alone}"
-            )
-            yield Finding(
-                c.name("mu", bool(in_y)), least >= _LEAST_OF_MU * mu, f"stated {mu:.6g}, measured {least:.6g} {alone}"
-            )
+            detail = f"stated {L:.6g}, measured {most:.6g} {alone}"
+            yield Finding(c.name("L", in_y), most <= _MOST_OF_L * L, detail)
+            detail = f"stated {mu:.6g}, measured {least:.6g} {alone}"
+            yield Finding(c.name("mu", in_y), least >= _LEAST_OF_MU * mu, detail)
         if np.isfinite([c.L_x, c.L_y]).all():
             most, _ = self._extreme_curvatures(c.L_x**-0.5, c.L_y**-0.5)
-            ok = most <= _MOST_OF_L
-            yield Finding(
-                f"{c.name('L', False)} and {c.name('L', True)} together",
-                ok,
-                f"the largest curvature is {most:.6g} of what they allow",
-            )
+            both = f"{c.name('L', False)} and {c.name('L', True)} together"
+            yield Finding(both, most <= _MOST_OF_L, f"the largest curvature is {most:.6g} of what they allow")
         if c.mu_x > 0.0 and c.mu_y > 0.0:
             _, least = self._extreme_curvatures(c.mu_x**-0.5, c.mu_y**-0.5)
-            ok = least >= _LEAST_OF_MU
-            yield Finding(
-                f"{c.name('mu', False)} and {c.name('mu', True)} together",
-                ok,
-                f"the least curvature is {least:.6g} of what they promise",
-            )
+            both = f"{c.name('mu', False)} and {c.name('mu', True)} together"
+            yield Finding(both, least >= _LEAST_OF_MU, f"the least curvature is {least:.6g} of what they promise")
 
     def _extreme_curvatures(self, in_x: float, in_y: float) -> tuple[float, float]:
         """The largest and the least curvature of f with scaled blocks, by Lanczos at every point.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -115,3 +116,11 @@ def near_names(name: object, known: Iterable[str]) -> str:
 def needs_extra(what: str, package: str, extra: str) -> str:
     """An error message that says how to install a missing package. Double quotes work in every shell."""
     return f'{what} needs {package}; in the clone of minmin: pip install ".[{extra}]"'
+
+
+def import_extra(module: str, what: str, package: str, extra: str) -> Any:
+    """A module of a package that may be missing; the error says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UnsupportedError(needs_extra(what, package, extra)) from error

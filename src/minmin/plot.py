@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minmin.errors import UnsupportedError, needs_extra
+from minmin.errors import import_extra
 
 if TYPE_CHECKING:
     from minmin.result import Result
@@ -16,12 +16,9 @@ _AXES = {"grad_x": "calls of $\\nabla_x f$", "grad_y": "calls of $\\nabla_y f$",
 
 def plot_result(result: Result) -> Any:
     """Plot the gap bound, and f minus its lowest value, against calls of each gradient and seconds."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UnsupportedError(needs_extra("r.plot()", "matplotlib", "plot")) from error
+    matplotlib = import_extra("matplotlib.figure", "r.plot()", "matplotlib", "plot")
     history = result.history
-    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
+    figure = matplotlib.Figure(figsize=(9.5, 3.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     curves = {
         "proved bound on $f - f^*$" if result.certified else "estimate of $f - f^*$": history.gap_bound,

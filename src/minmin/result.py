@@ -10,7 +10,7 @@ import numpy as np
 
 from minmin.core.bound import Bound
 from minmin.core.vectors import Vector
-from minmin.errors import UnsupportedError, needs_extra
+from minmin.errors import import_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -104,16 +104,13 @@ class History:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The columns as a data frame (needs pandas); a column with several numbers per record becomes several."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise UnsupportedError(needs_extra("to_pandas()", "pandas", "pandas")) from error
         flat: dict[str, np.ndarray[Any, Any]] = {}
         for column in self.columns:
             values = self[column]
             several = {f"{column}_{i}": values[:, i] for i in range(values.shape[1])} if values.ndim > 1 else {}
             flat |= several or {column: values}
-        return pandas.DataFrame(flat)
+        frame: pandas.DataFrame = import_extra("pandas", "to_pandas()", "pandas", "pandas").DataFrame(flat)
+        return frame
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from minmin.estimators import (
     BlockRidge,
     BlockRidgeCV,
 )
-from minmin.estimators.grid import path_order, resolve_grid
+from minmin.estimators.penalties import path_order, resolve_grid
 
 PAIRS = {
     "logistic": (BlockLogisticRegression, BlockLogisticRegressionCV),

@@ -5,7 +5,7 @@ import pytest
 
 import minmin
 from minmin.federated import Client, names, run
-from minmin.federated.baselines.tasks import LocalMemory, ProxSkipTask
+from minmin.federated.baselines import LocalMemory, ProxSkipTask
 from minmin.problems import GLM, Quadratic
 
 

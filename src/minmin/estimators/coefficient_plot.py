@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minmin.errors import InputError, UnsupportedError, as_count, needs_extra, shorten
+from minmin.errors import InputError, as_count, import_extra, shorten
 from minmin.estimators.blocks import resolve_blocks
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ def plot_summary(summary: Summary, columns: Any, top: int) -> Any:
 
     Only the ``top`` columns of the largest ``|z|`` are shown.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UnsupportedError(needs_extra("summary.plot()", "matplotlib", "plot")) from error
+    matplotlib = import_extra("matplotlib.figure", "summary.plot()", "matplotlib", "plot")
     if not 0 < as_count(top, "top") <= _MOST_ROWS:
         raise InputError(f"top = {top}: a plot shows 1 to {_MOST_ROWS} columns; give one of these numbers")
     kind = next((name for name in ("class", "target") if name in summary.columns), None)
@@ -36,7 +33,7 @@ def plot_summary(summary: Summary, columns: Any, top: int) -> Any:
         shown = shown[resolve_blocks({"columns": columns}, None, len(names), names)["columns"]]
     size = np.nan_to_num(np.abs(summary["z"][shown])).max(axis=1)
     rows = np.sort(np.argsort(-size, kind="stable")[:top])
-    figure = Figure(figsize=(2.5 + 3.5 * len(panels), 1.3 + 0.22 * len(rows)), layout="constrained")
+    figure = matplotlib.Figure(figsize=(2.5 + 3.5 * len(panels), 1.3 + 0.22 * len(rows)), layout="constrained")
     if len(rows) < len(shown):
         figure.suptitle(f"{len(rows)} of {len(shown)} columns: the largest |z|", fontsize="medium")
     axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]

@@ -9,10 +9,8 @@ import scipy.sparse
 
 from minmin.core.rows import reduce_rows
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
+from minmin.estimators.table import Mask, Table, Vector
 from minmin.problems.linear.rows.matrix import RowMatrix
-
-_Vector = np.ndarray[Any, Any]
-_Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def is_sparse(matrix: Any) -> bool:
@@ -25,12 +23,12 @@ def count_stored(matrix: Any) -> int:
     """How many numbers are stored."""
     if isinstance(matrix, RowMatrix):
         return int(reduce_rows(count_stored, matrix.value))
-    if isinstance(matrix, PartitionedMatrix):
+    if isinstance(matrix, PartitionedMatrix | Table):
         return matrix.stored
     return int(matrix.nnz) if scipy.sparse.issparse(matrix) else matrix.shape[0] * matrix.shape[1]
 
 
-def count_by_column(matrix: Any) -> _Vector:
+def count_by_column(matrix: Any) -> Vector:
     """How many numbers of every column of a sparse matrix are stored."""
     if isinstance(matrix, RowMatrix):
         return np.asarray(reduce_rows(count_by_column, matrix.value))
@@ -39,7 +37,7 @@ def count_by_column(matrix: Any) -> _Vector:
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
-def count_pairs(matrix: Any, wanted: _Mask, intercept: int = 0) -> float:
+def count_pairs(matrix: Any, wanted: Mask, intercept: int = 0) -> float:
     """How many pairs of numbers in the same row the wanted columns have, a number with itself included.
 
     With ``intercept`` = 1 every row has one more number.

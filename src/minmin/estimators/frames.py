@@ -25,6 +25,12 @@ _OBJECTS = {
     "empty": NOTHING,
 }
 """What an object column of pandas holds, by what pandas infers from its values."""
+_OF_ARROW = {
+    **dict.fromkeys(["dictionary", "string", "large_string", "string_view"], TEXT),
+    **dict.fromkeys(["integer", "floating", "boolean", "decimal"], NUMBERS),
+    "null": NOTHING,
+}
+"""What a column of pyarrow holds, by the name of its type."""
 
 
 class Codes(NamedTuple):
@@ -208,16 +214,8 @@ class ArrowTable(Frame):
 
 def _arrow_holds(dtype: Any) -> str:
     types = sys.modules["pyarrow"].types
-    if types.is_dictionary(dtype):
-        return TEXT
-    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
-        return TEXT
-    if types.is_null(dtype):
-        return NOTHING
-    is_number = (
-        types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_decimal(dtype)
-    )
-    return NUMBERS if is_number else OTHER
+    matching = (kind for name, kind in _OF_ARROW.items() if getattr(types, f"is_{name}")(dtype))
+    return next(matching, OTHER)
 
 
 _KINDS = [("pandas", "DataFrame", PandasFrame), ("polars", "DataFrame", PolarsFrame), ("pyarrow", "Table", ArrowTable)]

@@ -110,31 +110,4 @@ class Inference(BlockModel):
         if not 0.0 < as_number(level, "level") < 1.0:
             raise InputError(f"level = {show(level)} must lie between 0 and 1")
         found = estimate_errors(self, X, y, sample_weight, offset, columns, robust)
-        owner = np.empty(self.coef_.shape[-1], dtype=np.intp)
-        for number, chosen in enumerate(self.blocks_.values()):
-            owner[chosen] = number
-        order = np.argsort(owner[found.columns], kind="stable")
-        chosen = found.columns[order]
-        titles = [str(block) for block in self.blocks_]
-        blocks = [titles[number] for number in owner[chosen]]
-        names = self.feature_names_out_[chosen].tolist()
-        coef, errors = np.atleast_2d(self.coef_)[:, chosen].T, found.errors[order]
-        if self.fit_intercept:
-            coef = np.vstack([coef, np.reshape(self.intercept_, (1, -1))])
-            errors = np.vstack([errors, found.errors[-1:]])
-            blocks, names = [*blocks, ""], [*names, "(intercept)"]
-        outputs: dict[str, Any] = {}
-        if coef.shape[1] > 1:
-            outputs = {"class": self.classes_} if hasattr(self, "classes_") else {"target": range(coef.shape[1])}
-        return make_summary(
-            blocks,
-            names,
-            outputs,
-            coef,
-            errors,
-            freedom=found.freedom,
-            level=float(level),
-            dispersion=found.dispersion,
-            n_samples=found.n_samples,
-            robust=robust,
-        )
+        return make_summary(self, found, float(level), robust)

@@ -67,7 +67,7 @@ class Logistic(ClassifierMixin, Inference):
                 f"{show(self.classes_[counts.argmax()])}; add samples of another class"
             )
         self._require_classes(codes, weights, "the data")
-        return Rows(map_rows(_shorten, codes, len(self.classes_)), weights)
+        return Rows(map_rows(np.asarray, codes, np.min_scalar_type(len(self.classes_))), weights)
 
     def _weigh_classes(self, codes: Vector, weights: Vector | None) -> Vector:
         """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn."""
@@ -143,10 +143,6 @@ def _find_classes(y: Vector) -> Vector:
         reason = str(error).partition(".")[0]
         raise InputError(f"{reason}; this model predicts classes: for a regression use BlockRidge") from error
     return np.unique(y)
-
-
-def _shorten(codes: Vector, classes: int) -> Vector:
-    return codes.astype(np.min_scalar_type(classes))
 
 
 def _count_errors(y: Vector, predicted: Vector, weights: Vector, mean: float) -> tuple[float, float]:

@@ -21,13 +21,12 @@ from minmin.datasets.sparse_checks import tidy_csr
 from minmin.errors import DATA_LOST, InputError, NoMinimumError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
 from minmin.estimators.cluster import Measure, load_collections, make_example, score_lazily
-from minmin.estimators.design import Design
+from minmin.estimators.design import Design, split_design
 from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.partitions import multiply
 from minmin.estimators.penalties import Alphas, resolve_alphas
 from minmin.estimators.rounded_intercept import include_rounding
 from minmin.estimators.table import blank_table_rows, spread_blocks
-from minmin.estimators.table_split import split_data
 from minmin.estimators.targets import check_values, read_given
 from minmin.estimators.text import TextColumns, check_data
 from minmin.log import LOG
@@ -193,7 +192,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
 
     def _design(self, matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable]) -> Design:
         outputs = self._outputs[0] if self._outputs else 1
-        return split_data(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
+        return split_design(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         """Raise if some class has no sample; a regression has no classes."""

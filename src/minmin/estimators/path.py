@@ -20,11 +20,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from minmin.errors import InputError
 from minmin.estimators.cluster import refuse_collections
-from minmin.estimators.grid import path_order, resolve_grid
 from minmin.estimators.model import BlockModel, Sample
 from minmin.estimators.null_model import fit_null_model
 from minmin.estimators.partitions import refuse_partitions
-from minmin.estimators.penalties import Alphas
+from minmin.estimators.penalties import Alphas, path_order, resolve_grid
 from minmin.estimators.targets import read_given
 from minmin.result import Result
 

@@ -32,9 +32,9 @@ class RealTarget(RegressorMixin, Inference):
 
         Rounding errors of a run then scale with the spread of y, not with its size.
         """
-        y = map_rows(_in_double, y)
+        y = map_rows(np.asarray, y, np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = reduce_rows(_sum, y) / y.shape[0] if self.fit_intercept else np.zeros(y.shape[1:])
+            mean = reduce_rows(np.sum, y, 0) / y.shape[0] if self.fit_intercept else np.zeros(y.shape[1:])
         shift = np.where(np.isfinite(mean), mean, 0.0)[()]
         return Rows(y - shift, weights, shift=shift)
 
@@ -49,14 +49,6 @@ class RealTarget(RegressorMixin, Inference):
         For Dask collections it is not computed yet.
         """
         return self._score(X, y, sample_weight, offset, _add_squares, r2_score)
-
-
-def _in_double(y: Any) -> Vector:
-    return np.asarray(y, dtype=np.float64)
-
-
-def _sum(y: Vector) -> Any:
-    return y.sum(axis=0)
 
 
 def _add_squares(y: Vector, predicted: Vector, weights: Vector, mean: float) -> tuple[float, float]:

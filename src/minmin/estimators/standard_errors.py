@@ -15,12 +15,11 @@ from minmin.core.vectors import dot
 from minmin.errors import InputError, UnsupportedError, show
 from minmin.estimators.blocks import Columns, resolve_blocks
 from minmin.estimators.cluster import refuse_collections
-from minmin.estimators.design import Design
+from minmin.estimators.design import Design, split_design
 from minmin.estimators.inverse_hessian import FactorisedInverse, InverseHessian, IterativeInverse
 from minmin.estimators.model import BlockModel, Rows, Sample, Vector
 from minmin.estimators.partitions import check_columns
 from minmin.estimators.table import spread_blocks
-from minmin.estimators.table_split import split_data
 from minmin.estimators.variance import Variances, compute_variances
 from minmin.problems.linear.evaluation import LinearEvaluation
 
@@ -165,7 +164,7 @@ def _split(model: BlockModel, matrix: Any, wants_all: bool) -> Design:
         )
     unpenalised = [name for name, alpha in model.alpha_.items() if alpha == 0.0]
     cheap = list(model.blocks_) if factorises else None
-    return split_data(matrix, model.blocks_, unpenalised, cheap, bool(model.fit_intercept), outputs).in_double()
+    return split_design(matrix, model.blocks_, unpenalised, cheap, bool(model.fit_intercept), outputs).in_double()
 
 
 def _find_places(design: Design, columns: Columns, outputs: int) -> Vector:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from minmin.errors import UnsupportedError, needs_extra
+from minmin.errors import import_extra
 from minmin.estimators.coefficient_plot import plot_summary
+from minmin.estimators.model import BlockModel
+from minmin.estimators.standard_errors import Estimates
 
 _Array = np.ndarray[Any, Any]
 
@@ -66,11 +67,7 @@ class Summary:
 
     def to_pandas(self) -> Any:
         """The table as a pandas.DataFrame."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise UnsupportedError(needs_extra("to_pandas()", "pandas", "pandas")) from error
-        return pandas.DataFrame(self.columns)
+        return import_extra("pandas", "to_pandas()", "pandas", "pandas").DataFrame(self.columns)
 
     def to_csv(self, file: str | Path) -> None:
         """Write the table to a CSV file with a header."""
@@ -98,31 +95,34 @@ class Summary:
         return plot_summary(self, columns, top)
 
 
-def make_summary(
-    blocks: Sequence[str],
-    names: Sequence[str],
-    outputs: Mapping[str, Iterable[Any]],
-    coef: _Array,
-    errors: _Array,
-    *,
-    freedom: _Array,
-    level: float,
-    dispersion: _Array,
-    n_samples: float,
-    robust: bool,
-) -> Summary:
-    """The table of coefficients and standard errors with one row per column and one column per output."""
+def make_summary(model: BlockModel, found: Estimates, level: float, robust: bool) -> Summary:
+    """The table of a model: by block, with one row per column and output, and the intercept at the end."""
+    owner = np.empty(model.coef_.shape[-1], dtype=np.intp)
+    for number, features in enumerate(model.blocks_.values()):
+        owner[features] = number
+    order = np.argsort(owner[found.columns], kind="stable")
+    chosen = found.columns[order]
+    titles = [str(block) for block in model.blocks_]
+    blocks, names = [titles[number] for number in owner[chosen]], model.feature_names_out_[chosen].tolist()
+    coef, errors = np.atleast_2d(model.coef_)[:, chosen].T, found.errors[order]
+    if model.fit_intercept:
+        coef = np.vstack([coef, np.reshape(model.intercept_, (1, -1))])
+        errors = np.vstack([errors, found.errors[-1:]])
+        blocks, names = [*blocks, ""], [*names, "(intercept)"]
     per_row = coef.shape[1]
-    distribution = t(np.resize(freedom, coef.size))
+    outputs: dict[str, _Array] = {}
+    if per_row > 1:
+        title, labels = ("class", model.classes_) if hasattr(model, "classes_") else ("target", range(per_row))
+        outputs = {title: np.tile(np.array([str(label) for label in labels]), len(names))}
+    distribution = t(np.resize(found.freedom, coef.size))
     coefficients, deviations = coef.reshape(-1), errors.reshape(-1)
     with np.errstate(divide="ignore", invalid="ignore"):  # a column of zeros has the coefficient 0 ± 0
         z = coefficients / deviations
     half = distribution.isf(0.5 * (1.0 - level)) * deviations
-    of_outputs = {title: np.tile(np.array([str(o) for o in labels]), len(names)) for title, labels in outputs.items()}
     columns = {
         "block": np.repeat(np.array(blocks, dtype=object), per_row),
         "name": np.repeat(np.array(names, dtype=object), per_row),
-        **of_outputs,
+        **outputs,
         "coefficient": coefficients,
         "standard_error": deviations,
         "z": z,
@@ -130,7 +130,7 @@ def make_summary(
         "low": coefficients - half,
         "high": coefficients + half,
     }
-    return Summary(columns, level, dispersion, n_samples, robust)
+    return Summary(columns, level, found.dispersion, found.n_samples, robust)
 
 
 def _format(value: Any) -> str:

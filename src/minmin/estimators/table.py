@@ -16,7 +16,7 @@ from minmin.problems.linear.categories import CategoricalDesign
 from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.idle_rows import blank_idle_rows
 
-_Vector = np.ndarray[Any, Any]
+Vector = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -41,8 +41,8 @@ class Table:
     """
 
     numbers: Any
-    places: _Vector
-    sizes: _Vector
+    places: Vector
+    sizes: Vector
     is_text: Mask
 
     @staticmethod
@@ -71,7 +71,7 @@ class Table:
         return self.numbers.dtype
 
     @cached_property
-    def _starts(self) -> _Vector:
+    def _starts(self) -> Vector:
         """The first feature of each column."""
         return np.cumsum(self.sizes) - self.sizes
 
@@ -93,12 +93,12 @@ class Table:
     def _categories(self) -> CategoricalDesign:
         return CategoricalDesign.from_places(self.places, int(self.sizes[self.is_text].sum()), self.dtype)
 
-    def __matmul__(self, coef: _Vector) -> _Vector:
+    def __matmul__(self, coef: Vector) -> Vector:
         of_text = self._categories.image(coef[self._text_features])
-        product: _Vector = self.numbers @ coef[self._number_features] + of_text
+        product: Vector = self.numbers @ coef[self._number_features] + of_text
         return product
 
-    def column_squares(self, weights: _Vector) -> _Vector:
+    def column_squares(self, weights: Vector) -> Vector:
         """The weighted sum of squares of every feature."""
         squares = np.empty(self.shape[1])
         squares[self._number_features] = wrap_checked(self.numbers).column_squares(weights)
@@ -178,7 +178,7 @@ def spread_blocks(blocks: ColumnBlocks, matrix: Any) -> ColumnBlocks:
     return {name: matrix.find_features(columns) for name, columns in blocks.items()}
 
 
-def blank_table_rows(matrix: Any, weights: _Vector) -> Any:
+def blank_table_rows(matrix: Any, weights: Vector) -> Any:
     """A matrix or a table without the numbers in rows of weight 0 that are far larger than the others."""
     if isinstance(matrix, Table):
         return replace(matrix, numbers=blank_idle_rows(matrix.numbers, weights))

@@ -6,10 +6,9 @@ from minmin.deprecation import warn_renamed
 from minmin.federated.client import Client
 from minmin.federated.clip_and_noise import ClipAndNoise
 from minmin.federated.engines import Engine, FlowerEngine, LocalEngine, ProcessEngine
-from minmin.federated.evaluation import evaluate
 from minmin.federated.layout import Layout
 from minmin.federated.protocol import Envelope
-from minmin.federated.run import names, run
+from minmin.federated.run import evaluate, names, run
 from minmin.federated.session import ClientError
 from minmin.federated.store import FolderStore, MemoryStore, StateStore
 from minmin.federated.tasks import ClientTask, Outcome

@@ -1,4 +1,4 @@
-"""run(): minimize() over clients, each of which keeps its y_i."""
+"""run(): minimize() over clients, each of which keeps its y_i. evaluate(): their metrics at a point."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
+
+import numpy as np
 
 from minmin.core.orientation import Outer
 from minmin.core.start import make_start
@@ -17,10 +19,10 @@ from minmin.federated.client import Client
 from minmin.federated.engine_factory import choose_structure, open_engine
 from minmin.federated.engines import Engine
 from minmin.federated.keywords import OF_RUN
-from minmin.federated.metrics import FederationMetrics
+from minmin.federated.metrics import FederationMetrics, tabulate
 from minmin.federated.problem import Federation
 from minmin.federated.protocol import Description
-from minmin.federated.session import DEFAULT_TIMEOUT, Policy, Session
+from minmin.federated.session import DEFAULT_TIMEOUT, ClientError, Policy, Session
 from minmin.loop.checkpoint import fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
@@ -161,6 +163,42 @@ def run(
                 error.result = replace(error.result, y=None)
             raise
         return _complete_result(federation, result, is_convex=not loop.has_seen_not_convex)
+
+
+def evaluate(
+    clients: Sequence[Client] | int,
+    x: Any,
+    *,
+    engine: str | Engine = "local",
+    timeout: float | None = DEFAULT_TIMEOUT,
+    retries: int = 3,
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Ask the clients for their metrics at x, and at the y_i of the newest run that each took part in.
+
+    Parameters
+    ----------
+    x : array, or nested dicts, lists and tuples of arrays
+        The shared variables, such as ``r.x`` of a run.
+    clients, engine, timeout, retries
+        As for :func:`run`.
+
+    Returns
+    -------
+    dict of str to array
+        For each metric, one number per client; NaN for a client without a metric of that name.
+    """
+    if x is None:
+        raise InputError("evaluate() needs an x, such as r.x of a run")
+    policy = Policy(timeout, retries)
+    with open_engine(clients, engine) as (opened, count):
+        session = Session(opened, count, policy)
+        federation = Federation(session, session.describe(), values=False)
+        federation.structure_x = choose_structure(clients, x)
+        try:
+            measures = session.measure(make_start(federation, x)[0])
+        except RunEnded as ended:
+            raise ClientError(str(ended)) from None
+    return {name: np.array(values) for name, values in tabulate(measures).items()}
 
 
 def _build_method(

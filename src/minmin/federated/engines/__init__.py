@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from minmin.federated.client import Client
-from minmin.federated.engines.base import Engine
+from minmin.federated.engines.base import Engine, LocalEngine
 from minmin.federated.engines.flower import FlowerEngine
-from minmin.federated.engines.local import LocalEngine
 from minmin.federated.engines.processes import ProcessEngine
 
 __all__ = ["ENGINES", "Engine", "FlowerEngine", "LocalEngine", "ProcessEngine"]

@@ -1,11 +1,12 @@
-"""The base class of engines. An engine carries envelopes and need not know what is in them."""
+"""The base class of engines, which carry envelopes and need not know what is in them, and the simplest engine."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from minmin.federated.client import Client
 from minmin.federated.protocol import Envelope
 
 
@@ -27,6 +28,16 @@ class Engine(ABC):
 
     def close(self) -> None:  # noqa: B027 - many engines have nothing to release
         """Release the engine's resources; does nothing unless overridden."""
+
+
+class LocalEngine(Engine):
+    """Calls the clients one after another, in this process. Nothing is encoded, and ``timeout`` has no effect."""
+
+    def __init__(self, clients: Sequence[Client]):
+        self._clients = clients
+
+    def exchange(self, requests: Mapping[int, Envelope], timeout: float | None) -> dict[int, Envelope]:
+        return {number: self._clients[number].handle(request) for number, request in requests.items()}
 
 
 class Channel(Protocol):
