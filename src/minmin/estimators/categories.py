@@ -49,9 +49,10 @@ def _write_labels(codes: Codes) -> Codes:
 
 
 def warn_of_numbers(categories: Sequence[Category], name: str) -> None:
-    """Warn if most of the different texts of a column look like numbers."""
+    """Warn if most of the different texts of a column look like numbers. Whole numbers alone are taken for names."""
     texts = [text for text in categories if text is not None]
-    if 2 * sum(map(looks_like_number, texts)) > len(texts):
+    are_names = all(text.isascii() and text.isdecimal() for text in texts)
+    if not are_names and 2 * sum(map(looks_like_number, texts)) > len(texts):
         shown = next((text for text in texts if parse_number(text) is None), texts[0])
         warnings.warn(
             f"column {name!r} has text that looks like numbers, such as {shown!r}, and gets a coefficient per text; "

@@ -165,7 +165,8 @@ class DenseDesign(Design):
         return self.matrix.T @ r
 
     def blank_idle_rows(self, weights: Array) -> DenseDesign:
-        return DenseDesign(blank_idle_rows(self.matrix, weights))
+        blank = blank_idle_rows(self.matrix, weights)
+        return self if blank is self.matrix else DenseDesign(blank)
 
     def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
         if rows is not None:
@@ -300,7 +301,8 @@ class SparseDesign(Design):
         return dense
 
     def blank_idle_rows(self, weights: Array) -> SparseDesign:
-        return SparseDesign(blank_idle_rows(self.matrix, weights))
+        blank = blank_idle_rows(self.matrix, weights)
+        return self if blank is self.matrix else SparseDesign(blank)
 
     def rows(self, chosen: Matrix) -> SparseDesign:
         return SparseDesign(self.matrix[chosen])
