@@ -15,6 +15,7 @@ FILES = {
     "units.csv": "price,t\n12 €,1\n13 €,0\n",
     "marks.csv": "size,t\n12,1\n1_000,0\n0.5,1\n",
     "script.csv": "size,t\n12,1\n１２,0\n0.5,1\n",
+    "class.csv": "a,t\n1,0\n2,1\n3,１\n",
     "mixed.csv": "size;t\n1,5;1\n2,5;0\n3.5;1\n",
     "text.csv": "age,kind\n31,cat\n40,dog\n",
     "label.csv": "age,kind\n31,cat\n40,\n",
@@ -51,6 +52,7 @@ ODD = [
     ("marks.csv", ["--target", "t", "--numbers", "size"], "has '1_000' in row 2 below the header", "correct it"),
     ("marks.csv", ["--target", "size", *REGRESSION], "has '1_000' in row 2 below the header", "correct it"),
     ("script.csv", ["--target", "t"], "but '１２' in row 2 below the header is none", "plain numbers such as 1234.5"),
+    ("class.csv", ["--target", "t"], "'t' of {file} has classes that are numbers, but '１' in row 3", "correct it"),
     ("mixed.csv", ["--target", "t"], "but '3.5' in row 3 below the header is none", "plain numbers such as 1234,5"),
     ("text.csv", ["--target", "age", "--numbers", "kind"], "has 'cat' in row 1 below", "--ignore 'kind'"),
     (
@@ -156,6 +158,12 @@ def test_a_text_that_is_no_finite_number_is_named(call, texts):
     assert code == 2
     assert "column 'slip' of" in err
     assert "has 'nan' in row 3 below the header, which is not a number" in err
+
+
+def test_classes_may_be_ranges(call, tmp_path):
+    file = tmp_path / "ages.csv"
+    file.write_text("a,t\n1,0-9\n2,10-19\n3,20+\n4,5\n")
+    assert call("fit", file, "--target", "t")[0] == 0
 
 
 def test_many_numbers_as_classes_are_noted(call, tmp_path):
