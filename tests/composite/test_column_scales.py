@@ -99,10 +99,18 @@ def test_where_f_overflows_at_the_start_the_message_names_the_columns():
     X, Y, target = draw("poisson")
     f = Composite(GLM(X * [1, 1e6, 1], Y, target, "poisson", alpha_x=1e-3, alpha_y=1e-3), Simplex())
     with pytest.raises(
-        minmin.NonFiniteError, match=r"the loss is not finite here: a column has numbers of about 8e\+05; scale it"
+        minmin.NonFiniteError,
+        match=r"the loss is not finite here: a column has numbers of about 8e\+05, and targets are",
     ) as caught:
         minmin.minimize(f, method="reduced-lbfgs")
     assert "gradient may be wrong" not in str(caught.value)
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_where_f_overflows_the_message_names_huge_targets(loss):
+    X, Y, target = draw("poisson")
+    with pytest.raises(minmin.NonFiniteError, match=r"and targets are up to .*e\+200; scale what is large"):
+        minmin.minimize(GLM(X, Y, 1e200 * target, loss, alpha_x=1e-3, alpha_y=1e-3))
 
 
 def test_units_are_powers_of_two_for_columns_that_differ():

@@ -196,7 +196,8 @@ class ReducedNewton(Method):
         evaluation = y_system.evaluation
         after = evaluation.model_after(y_step.dy)
         if not norm(after.grad_x) + y_step.gain < math.inf:
-            raise NonFiniteError("a gradient of f is NaN or infinite; is f finite around the start?")
+            why = evaluation.cause_of_infinity or "is f finite around the start?"
+            raise NonFiniteError(f"a gradient of f is NaN or infinite; {why}")
         value = evaluation.value if self._needs_values else None
         enough = self._enough_at(value)
         bound, noise = problem.bound_after(evaluation, after, y_system.full_rank_root, enough)

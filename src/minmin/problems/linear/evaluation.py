@@ -165,7 +165,8 @@ class LinearEvaluation(SecondOrderEvaluation):
         sizes = [largest(block.column_norms()) for block in (self.model.x_block, self.model.y_block)]
         size = max(sizes) / math.sqrt(self.model.x_block.design.shape[0])
         return (
-            f"the loss is not finite here: a column has numbers of about {size:.1g}; scale it, or start nearer to zero"
+            f"the loss is not finite here: a column has numbers of about {size:.1g}, and targets are up to "
+            f"{largest(self.model.target):.1g}; scale what is large, or start nearer to zero"
         )
 
     def _compute_rounding(self) -> RoundingScale:
