@@ -133,6 +133,12 @@ def test_fits_along_a_path_are_judged_after_rounding():
     assert find_gap("squared", X, y + 1e14, BY_COLUMN, model.coef_, model.intercept_) <= model.gap_bound_
 
 
+def test_a_bound_that_overflows_is_infinite_without_a_warning():
+    X, y, _ = make_sample(seed=3)
+    model = fit_quietly(BlockHuberRegressor(alpha=0.1), X, 1e200 * y)  # NumPy's warning would fail
+    assert model.gap_bound_ == np.inf
+
+
 def test_rows_on_disk_have_the_bound_of_the_rounded_intercept(tmp_path):
     X, y, _ = make_sample()
     y += 1e12

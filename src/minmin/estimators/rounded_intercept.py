@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from minmin.core.vectors import square
 from minmin.result import Result
 
 
@@ -15,10 +16,10 @@ def include_rounding(result: Result, shift: float, tolerance: float) -> Result:
     of a shifted target has a curvature above 1, and the weights sum to 1. For the same reason g² <= 2(f - f*). So a
     bound B becomes (√B + |δ|/√2)². A run that has converged has stalled if that is above ``tolerance``.
     """
-    rounding = abs(_find_rounding(float(result.y[-1]), shift))
+    rounding = abs(_find_rounding(float(result.y[-1]), float(shift)))
     if rounding == 0.0:
         return result
-    bound = result.bound._replace(value=(math.sqrt(result.gap_bound) + rounding / math.sqrt(2.0)) ** 2)
+    bound = result.bound._replace(value=square(math.sqrt(result.gap_bound) + rounding / math.sqrt(2.0)))
     shown, message = f"{bound.value:.3g}", result.message
     if result.success and bound.value > tolerance:
         result = replace(result, status="stalled")
