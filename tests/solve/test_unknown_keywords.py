@@ -59,6 +59,8 @@ INSTEAD_IN_A_FEDERATION = INSTEAD | {
     "terms": "not supported in a federation yet",
     "fraction": "every client takes part in each round",
     "clients_per_round": "every client takes part in each round",
+    "fraction_train": "every client takes part in each round",
+    "min_fit_clients": "every client takes part in each round",
 }
 
 

@@ -28,7 +28,8 @@ OF_RUN = Keywords(
         ("bounds bounds_x bounds_y constraints", "constraints are not supported in a federation yet"),
         ("term term_x term_y terms", "terms are not supported in a federation yet"),
         (
-            "fraction fraction_fit client_fraction participation clients_per_round num_clients n_clients",
+            "fraction fraction_fit fraction_train client_fraction sample_fraction participation clients_per_round "
+            "min_fit_clients min_train_nodes min_available_clients num_clients n_clients",
             "every client takes part in each round, since the bound is about all of them; leave it out",
         ),
         *HINTS,
