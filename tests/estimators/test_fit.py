@@ -121,7 +121,7 @@ def test_the_stages_of_a_fit_are_logged(caplog):
         MODELS["squared"](alpha=1e-3, tol=1e-12).fit(sample.X.astype(np.float32), sample.y)
     stages = [record.getMessage() for record in caplog.records if record.name == "minmin"]
     beginnings = [
-        "the null model has f = ",
+        "6 columns count as cheap; the null model has f = ",
         "reduced-newton begins, with x as the outer block",
         "reduced-newton has ended as stalled after ",
         "single precision does not reach tol = 1e-12; the fit goes on in float64",
@@ -129,6 +129,16 @@ def test_the_stages_of_a_fit_are_logged(caplog):
         "reduced-newton has ended as converged after ",
     ]
     assert [stage[: len(beginning)] for stage, beginning in zip(stages, beginnings, strict=True)] == beginnings
+
+
+def test_the_splits_of_a_cross_validation_are_logged(caplog):
+    sample = case("squared")
+    with caplog.at_level(logging.INFO, logger="minmin"):
+        BlockRidgeCV(alphas=[1.0, 0.1], cv=2).fit(sample.X, sample.y)
+    assert [message for message in caplog.messages if message.startswith("split")] == [
+        "split 0: 2 fits",
+        "split 1: 2 fits",
+    ]
 
 
 def least_squares_gap(model, X, y, weights, alpha):

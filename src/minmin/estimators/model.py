@@ -217,7 +217,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         sample, if it is known. The bound is that of the coefficients and the intercept which the user gets.
         """
         null = null or fit_null_model(problem, bool(self.fit_intercept))
-        LOG.info("the null model has f = %.6g", null.value)
+        LOG.info("%d columns count as cheap; the null model has f = %.6g", len(sample.design.y_columns), null.value)
         if start is None and self.fit_intercept:
             start = self._start_at(sample.design, np.zeros((*self._outputs, sample.design.n_features)), null.intercept)
         result = self._run(problem, start, null, self.max_seconds)

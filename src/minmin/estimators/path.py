@@ -25,6 +25,7 @@ from minmin.estimators.null_model import fit_null_model
 from minmin.estimators.partitions import refuse_partitions
 from minmin.estimators.penalties import Alphas, path_order, resolve_grid
 from minmin.estimators.targets import read_given
+from minmin.log import LOG
 from minmin.result import Result
 
 _Array = np.ndarray[Any, Any]
@@ -105,6 +106,7 @@ class PathFit(BlockModel):
     ) -> list[_Run]:
         """Fit the training part of a split with each of the penalties; ``data`` are X, y and weights as given."""
         train, test = split
+        LOG.info("split %d: %d fits", number, len(alphas))
         part = sample.select_rows(train)
         self._require_classes(part.rows.target, part.rows.weights, f"the training part of split {number}")
         if self.scoring is None:

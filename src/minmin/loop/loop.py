@@ -153,8 +153,8 @@ class Loop:
 
     def run(self) -> Result:
         """Run from the start, or resume from the checkpoint."""
-        why = self._why or "as was asked for"
-        LOG.info("%s begins, with %s as the outer block; %s", self._method.name, self._outer.value, why)
+        why = self._why and f"; {self._why}"
+        LOG.info("%s begins, with %s as the outer block%s", self._method.name, self._outer.value, why)
         # Overflow is reported by our own errors, and underflow is harmless, so NumPy's warnings are not needed.
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             try:
