@@ -101,8 +101,7 @@ class Cells:
             like = list(filter(looks_like_number, dict.fromkeys(texts)))
             odd = [text for text in like if parse_number(text, self._decimal) is None]
             if 0 < len(odd) < len(like):
-                where = self.row(texts.index(odd[0]))
-                what = f"classes that are numbers, but {odd[0]!r} in {where} is none"
+                what = f"classes that are numbers, but {odd[0]!r} in {self.row(texts.index(odd[0]))} is none"
                 raise InputError(f"{self.where} has {what}; correct it, or give all classes names that are no numbers")
             return np.array(texts, dtype=np.str_)
         numbers = self.numbers("give another --target")
