@@ -160,3 +160,13 @@ def test_a_fit_and_its_predictions_copy_no_more_than_a_part_of_the_data(tmp_path
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak <= 0.3 * size
+
+
+@pytest.mark.parametrize("family", ["squared", "logistic", "poisson"])
+def test_a_huge_column_on_disk_is_named(tmp_path, family):
+    X = make_data(sparse=False)
+    X[:, NAMES.index("price")] *= 1e200
+    write_partitions(tmp_path / "rows", [(X, make_target(family))], names=NAMES)
+    parts = open_partitions(tmp_path / "rows")
+    with pytest.raises(InputError, match="column 'price' holds numbers so large that their squares overflow"):
+        MODELS[family].fit(parts.X, parts.y)

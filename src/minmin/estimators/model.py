@@ -18,7 +18,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from minmin.datasets.sparse_checks import tidy_csr
-from minmin.errors import DATA_LOST, InputError, NoMinimumError
+from minmin.errors import DATA_LOST, InputError, NoMinimumError, NonFiniteError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
 from minmin.estimators.cluster import Measure, load_collections, make_example, score_lazily
 from minmin.estimators.design import Design, split_design
@@ -197,14 +197,15 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         """Raise if some class has no sample; a regression has no classes."""
 
-    def _problem(self, sample: Sample, alphas: Alphas) -> LinearModel:
+    def _problem(self, sample: Sample, alphas: Alphas, *, search: bool = False) -> LinearModel:
+        """The problem of these samples; ``search``: look for huge columns on disk, too."""
         X, Y = wrap_checked(sample.design.X), wrap_checked(sample.design.Y)
         penalties = sample.design.penalties(alphas)
-        rows = sample.rows
-        weights, offset = rows.weights, rows.offset
-        model = LinearModel(X, Y, self._loss, rows.target, **penalties, sample_weight=weights, offset=offset)
+        target, weights, offset, _ = sample.rows
+        model = LinearModel(X, Y, self._loss, target, **penalties, sample_weight=weights, offset=offset)
         columns = {"X": sample.design.x_columns, "Y": sample.design.y_columns}
-        model.refuse_huge_columns(lambda block, j: f"column {self.feature_names_out_[columns[block][j]]!r}")
+        names = self.feature_names_out_
+        model.refuse_huge_columns(lambda block, j: f"column {names[columns[block][j]]!r}", everywhere=search)
         return model
 
     def _minimise(
@@ -220,7 +221,11 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         LOG.info("%d columns count as cheap; the null model has f = %.6g", len(sample.design.y_columns), null.value)
         if start is None and self.fit_intercept:
             start = self._start_at(sample.design, np.zeros((*self._outputs, sample.design.n_features)), null.intercept)
-        result = self._run(problem, start, null, self.max_seconds)
+        try:
+            result = self._run(problem, start, null, self.max_seconds)
+        except NonFiniteError:
+            self._problem(sample, alphas, search=True)
+            raise
         if result.status == "stalled" and result.x.dtype == np.float32:
             LOG.info("single precision does not reach tol = %g; the fit goes on in float64", self.tol)
             left = None if self.max_seconds is None else max(self.max_seconds - result.seconds, 0.0)

@@ -108,13 +108,13 @@ class LinearModel(SecondOrderProblem):
         self._given = require_constants_type(constants)
         self._proof = LinearConstants(self.x_block, self.y_block, loss, self.weights)
 
-    def refuse_huge_columns(self, name: Callable[[str, int], str]) -> None:
+    def refuse_huge_columns(self, name: Callable[[str, int], str], *, everywhere: bool = False) -> None:
         """Raise if squares of the numbers in a column overflow; ``name("X", 3)`` is what the user calls column 3 of X.
 
-        Data that are not in memory are left to the run.
+        Data that are not in memory are looked at only if ``everywhere``, since that takes a pass.
         """
         for block, design in (("X", self.x_block.design), ("Y", self.y_block.design)):
-            if isinstance(design, _IN_MEMORY):
+            if everywhere or isinstance(design, _IN_MEMORY):
                 refuse_huge(design, partial(name, block))
 
     def _with_blocks(self, x_block: PenalizedDesign, y_block: PenalizedDesign) -> Self:
