@@ -13,7 +13,6 @@ from minmin.core.evaluation import Evaluation
 from minmin.core.precision import full_float32
 from minmin.core.problem import Problem
 from minmin.core.rows import RowVector
-from minmin.core.second_order import SecondOrderProblem
 from minmin.core.start import make_start
 from minmin.core.vectors import (
     Parts,
@@ -335,20 +334,21 @@ class _Checks:
         return _NOISE_FACTOR * self.eps * (a.size + b.size) + 2.0 * stated
 
     def check_y_hessian(self) -> Iterator[Finding]:
-        if not isinstance(self.problem, SecondOrderProblem) or isinstance(self.start.y, Parts):
+        if not self.problem.is_second_order or isinstance(self.start.y, Parts):
             return
         point, direction = self.points[1], self._unit(0.0, 1.0)
-        stated = self.problem.evaluate(*point).hess_yy() @ direction.y
+        here: Any = self.problem.evaluate(*point)
+        stated = here.hess_yy() @ direction.y
         measured, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
         gap = norm(stated - measured.y)
         ok = gap <= _RELATIVE_ERROR * norm(stated) + _ERROR_MARGIN * error
         yield Finding("y-Hessian against differences", ok, f"off by {gap:.2g} of {norm(stated):.2g}")
 
     def check_hessian_products(self) -> Iterator[Finding]:
-        if not isinstance(self.problem, SecondOrderProblem):
+        if not self.problem.is_second_order:
             return
         point, direction = self.points[1], self._unit(1.0, 1.0)
-        here = self.problem.evaluate(*point)
+        here: Any = self.problem.evaluate(*point)
         stated = here.hess_product(here.slice.along(direction.x), direction.y)
         measured, error = self._hessian_times(point, direction, self.eps ** (1 / 3) * (1.0 + point.size))
         gap = norm(stated - measured.x)

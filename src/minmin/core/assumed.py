@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice
 from minmin.core.vectors import Vector
+from minmin.core.wrapped import Wrapped
 
 
-class Assumed(Problem):
+class Assumed(Wrapped):
     """The same f, with other constants.
 
     Parameters
@@ -21,24 +24,18 @@ class Assumed(Problem):
     """
 
     def __init__(self, original: Problem, constants: Constants, known: Evaluation | None = None):
-        self.original = original
+        super().__init__(original, bounds_by_data=False)
         self._known = known
         self._constants = constants
-        self.d_x, self.d_y = original.d_x, original.d_y
-        self.has_value, self.has_y_hessian = original.has_value, original.has_y_hessian
-        self.part_sizes, self.part_weights = original.part_sizes, original.part_weights
-        self.has_noisy_gradients = original.has_noisy_gradients
-        self.term_x, self.term_y = original.term_x, original.term_y
 
     @property
     def constants(self) -> Constants:
         return self._constants
 
-    @property
-    def row_obstacle(self) -> str:
-        return self.original.row_obstacle
+    def constants_for(self, cost_ratio: float) -> Constants:
+        return self._constants
 
-    def fix(self, x: Vector) -> Slice:
+    def fix(self, x: Vector) -> Any:
         if self._known is not None and x is self._known.x:
             return _KnownSlice(self.original, self._known)
         return self.original.fix(x)

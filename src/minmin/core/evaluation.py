@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import to_numpy
-from minmin.core.counting import UNCOUNTED, Tally
+from minmin.core.counting import Tally
 from minmin.core.rounding import RoundingScale
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
@@ -74,6 +74,11 @@ class Evaluation(ABC):
             self._tally.add("grad_x")
             self._grad_x = self._compute_grad_x()
         return self._grad_x
+
+    @property
+    def knows_grad_x(self) -> bool:
+        """Whether ∇ₓf was computed."""
+        return self._grad_x is not None
 
     @property
     def grad_y(self) -> Vector:
@@ -149,43 +154,6 @@ class Evaluation(ABC):
 
     def _compute_rounding(self) -> RoundingScale:
         return RoundingScale(machine_eps(self.x), norm(self.y))
-
-
-class EvaluationOfSum(Evaluation):
-    """The evaluation of f plus something else: that of f, which does the counting, knows where its gradients come from.
-
-    Attributes
-    ----------
-    original : Evaluation
-        Of f.
-    """
-
-    __slots__ = ("original", "term_x", "term_y")
-
-    def __init__(self, original: Evaluation, term_x: Term | None, term_y: Term | None):
-        super().__init__(original.x, original.y, UNCOUNTED)
-        self.original = original
-        self.term_x, self.term_y = term_x, term_y
-
-    def known_gradients(self) -> dict[str, Vector]:
-        return self.original.known_gradients()
-
-    def locate(self, gradient: str, index: int) -> str:
-        return self.original.locate(gradient, index)
-
-    def note_precision(self, eps: float) -> None:
-        self.original.note_precision(eps)
-
-    @property
-    def cause_of_infinity(self) -> str:  # type: ignore[override]
-        return self.original.cause_of_infinity
-
-    def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
-        return self.original.find_largest_entry(grad_x, grad_y)
-
-    @property
-    def rounding(self) -> RoundingScale:
-        return self.original.rounding
 
 
 def explain_nonfinite(evaluation: Evaluation) -> str:

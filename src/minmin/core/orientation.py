@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
 from typing import Any, TypeVar
 
-from minmin.core.arrays import Array
 from minmin.core.constants import Constants
-from minmin.core.counting import UNCOUNTED, Tally
+from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice
 from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import Vector, norm
+from minmin.core.wrapped import Wrapped, WrappedEvaluation
 
 T = TypeVar("T")
 
@@ -32,82 +31,84 @@ class Outer(Enum):
         return (first, second) if self is Outer.X else (second, first)
 
 
-class Swapped(Problem):
-    """Any problem with its blocks exchanged. Fixing x precomputes nothing."""
+class Swapped(Wrapped):
+    """Any problem with its blocks exchanged. Fixing x precomputes nothing, and there are no Hessians."""
 
     def __init__(self, original: Problem):
-        self.original = original
-        self.has_value = original.has_value
-        self.d_x, self.d_y = original.d_y, original.d_x
-        self.term_x, self.term_y = original.term_y, original.term_x
-        self.structure_x, self.structure_y = original.structure_y, original.structure_x
+        super().__init__(
+            original,
+            d_x=original.d_y,
+            d_y=original.d_x,
+            term_x=original.term_y,
+            term_y=original.term_x,
+            structure_x=original.structure_y,
+            structure_y=original.structure_x,
+            part_sizes=(),
+            part_weights=(),
+            part_structures=(),
+            blocks=None,
+            is_second_order=False,
+            has_y_hessian=False,
+            bounds_by_data=False,
+        )
 
     @property
     def constants(self) -> Constants | None:
         constants = self.original.constants
         return None if constants is None else constants.swapped()
 
+    def constants_for(self, cost_ratio: float) -> Constants | None:
+        return self.constants
+
     @property
     def row_obstacle(self) -> str:
         return f"{type(self.original).__name__} is not known to be a sum over rows"
 
-    @property
-    def prototype(self) -> Array:
-        return self.original.prototype
-
     def counted(self, tally: Tally) -> Swapped:
-        return Swapped(self.original.counted(tally.swapped()))
+        return self.around(self.original.counted(tally.swapped()))
 
     def swapped(self) -> Problem:
         return self.original
 
-    def to_like(self, prototype: Array) -> Swapped:
-        return Swapped(self.original.to_like(prototype))
+    def project_start(self, x: Vector, y: Vector) -> tuple[Vector, Vector]:
+        y, x = self.original.project_start(y, x)
+        return x, y
 
-    def identity(self) -> Iterable[Any]:
-        return self.original.identity()
-
-    def fix(self, x: Vector) -> Slice:
+    def fix(self, x: Vector) -> Any:
         return _SwappedSlice(self.original, x)
 
 
-class _SwappedSlice(Slice):
-    __slots__ = ("_original", "term_y")
-
-    def __init__(self, original: Problem, x: Vector):
-        super().__init__(x)
-        self._original = original
-        self.term_y = original.term_x
-
-    def at(self, y: Vector) -> Evaluation:
-        return _SwappedEvaluation(self._original.fix(y).at(self.x))
-
-
-class _SwappedEvaluation(Evaluation):
+class _SwappedEvaluation(WrappedEvaluation):
     """The original's evaluation, which does the counting, with the blocks exchanged."""
 
-    __slots__ = ("_original", "term_x", "term_y")
+    __slots__ = ()
 
-    def __init__(self, original: Evaluation):
-        super().__init__(original.y, original.x, UNCOUNTED)
-        self._original = original
+    def __init__(self, original: Evaluation, slice_: _SwappedSlice):
+        super().__init__(original, slice_)
+        self.x, self.y = original.y, original.x
         self.term_x, self.term_y = original.term_y, original.term_x
 
-    def known_gradients(self) -> dict[str, Vector]:
-        return self._original.known_gradients()
-
-    def locate(self, gradient: str, index: int) -> str:
-        return self._original.locate(gradient, index)
-
-    def _compute_value(self) -> float:
-        return self._original.value
+    def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
+        return self.original.find_largest_entry(grad_y, grad_x)
 
     def _compute_grad_x(self) -> Vector:
-        return self._original.grad_y
+        return self.original.grad_y
 
     def _compute_grad_y(self) -> Vector:
-        return self._original.grad_x
+        return self.original.grad_x
 
     @property
     def rounding(self) -> RoundingScale:
-        return self._original.rounding._replace(y_norm=norm(self.y))
+        return self.original.rounding._replace(y_norm=norm(self.y))
+
+
+class _SwappedSlice(Slice):
+    __slots__ = ("_problem", "term_y")
+
+    def __init__(self, problem: Problem, x: Vector):
+        super().__init__(x)
+        self._problem = problem
+        self.term_y = problem.term_x
+
+    def at(self, y: Vector) -> Evaluation:
+        return _SwappedEvaluation(self._problem.fix(y).at(self.x), self)

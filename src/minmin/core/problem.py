@@ -19,6 +19,7 @@ from minmin.core.identity import identify
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.structure import Structure
 from minmin.core.term import Term
+from minmin.core.traits import Traits
 from minmin.core.vectors import Parts, Vector, first_array, norm
 from minmin.errors import InputError, NonFiniteError, as_count
 
@@ -67,13 +68,10 @@ class Slice(ABC):
     ----------
     term_y : Term or None
         A term that is added to f; see :class:`minmin.problems.Composite`.
-    units_y : array or float
-        Like :attr:`Problem.units_x`, for y.
     """
 
     __slots__ = ("x",)
     term_y: Term | None = None
-    units_y: Array | float = 1.0
 
     def __init__(self, x: Vector):
         self.x = x
@@ -81,6 +79,16 @@ class Slice(ABC):
     @abstractmethod
     def at(self, y: Vector) -> Evaluation:
         """The evaluation at (x, y)."""
+
+    @property
+    def units(self) -> Array | float:
+        """Like :attr:`Problem.units`, for y."""
+        return 1.0
+
+    @property
+    def units_y(self) -> Array | float:
+        """Like :attr:`Problem.units_x`, for y."""
+        return 1.0
 
     @property
     def nested(self) -> Problem | None:
@@ -116,6 +124,8 @@ class Problem(ABC):
         Counts what evaluations compute.
     has_value : bool
         Whether f itself can be computed, not only its gradients.
+    is_second_order : bool
+        Whether slices and evaluations are those of a :class:`minmin.problems.SecondOrderProblem`, with Hessians.
     has_y_hessian : bool
         Whether every part of y has a Hessian.
     part_sizes, part_weights : tuples
@@ -127,21 +137,27 @@ class Problem(ABC):
         Whether y stays with the clients. Then only the newest y can be used, and only the norm of ∇ᵧ is known.
     term_x, term_y : Term or None
         Terms that are added to f; see :class:`minmin.problems.Composite`. Gradients are those of f alone.
-    units_x : array or float
-        Positive numbers: as a function of units·x, f has curvatures of about the same size in all coordinates. One if
-        that holds for x itself, if nothing is known, or if a term in x takes no step per coordinate.
     structure_x, structure_y : Structure or None
         How the user sees x and y, if not as flat arrays.
     part_structures : tuple of Structure or None
         The same for y's parts; empty if y is one array.
     blocks : BlockLayout or None
         Where the user's blocks are in x and y, if they gave a list of blocks.
+    bounds_by_data : bool
+        Whether the data can prove a bound, without constants.
+    has_constant_hessian : bool
+        Whether the Hessian is the same everywhere, so that H_yy is factorised once.
+    flat_gradient_proves_unbounded : bool
+        Whether f has no minimum if its gradient has a component along which there is no curvature. True for a
+        quadratic; False for losses of data: with least squares such a component is rounding, and other losses are only
+        nearly flat.
     """
 
     d_x: int
     d_y: int
     tally: Tally = UNCOUNTED
     has_value: bool = True
+    is_second_order: bool = False
     has_y_hessian: bool = False
     part_sizes: tuple[int, ...] = ()
     part_weights: tuple[float, ...] = ()
@@ -149,11 +165,18 @@ class Problem(ABC):
     y_is_remote: bool = False
     term_x: Term | None = None
     term_y: Term | None = None
-    units_x: Array | float = 1.0
     structure_x: Structure | None = None
     structure_y: Structure | None = None
     part_structures: tuple[Structure | None, ...] = ()
     blocks: BlockLayout | None = None
+    bounds_by_data: bool = False
+    has_constant_hessian: bool = False
+    flat_gradient_proves_unbounded: bool = False
+
+    @property
+    def traits(self) -> Traits:
+        """What the problem is, as one record of the attributes above."""
+        return Traits.of(self)
 
     @property
     def has_terms(self) -> bool:
@@ -182,6 +205,19 @@ class Problem(ABC):
         for kind, count in zip(("passes", "passes_y"), self.passes_for_constants(), strict=True):
             if count > 0:
                 self.tally.add_setup(f"constants_{kind}", kind, count)
+
+    @property
+    def units(self) -> Array | float:
+        """Positive numbers: as a function of units·x, f has curvatures of about the same size in all coordinates.
+
+        1 if that holds for x itself, or if nothing is known.
+        """
+        return 1.0
+
+    @property
+    def units_x(self) -> Array | float:
+        """The :attr:`units` of x if methods are to work in them: where terms take a step per coordinate. Else 1."""
+        return 1.0
 
     @property
     def prototype(self) -> Array:
@@ -223,6 +259,10 @@ class Problem(ABC):
     def certify(self, evaluation: Evaluation, enough: float) -> Bound:
         """The best bound at an evaluation; one above ``enough`` may be left out if it takes another gradient."""
         return self.bound(evaluation)
+
+    def certify_by_data(self, evaluation: Evaluation, terms: tuple[Term | None, Term | None], enough: float) -> Bound:
+        """The bound on f plus these terms that the data alone prove; unknown if ``bounds_by_data`` is False."""
+        return UNKNOWN
 
     def bound_with_terms(
         self, evaluation: Evaluation, x_reached: Reached | None = None, y_reached: Reached | None = None

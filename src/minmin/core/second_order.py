@@ -15,7 +15,7 @@ from minmin.core.problem import Problem, Slice
 from minmin.core.vectors import Vector, norm
 
 Images = tuple[Any, ...]
-"""Arrays, or one tuple of arrays per term of a Sum."""
+"""Arrays, or one tuple of arrays for each of several problems that share x."""
 
 
 class Direction:
@@ -30,6 +30,10 @@ class Direction:
     def times(self, t: float) -> Direction:
         """t times this direction."""
         return Direction(t * self.dx, _times(self.images, t))
+
+    def split(self) -> list[Direction]:
+        """This direction with the images of each part, where several problems share x."""
+        return [Direction(self.dx, images) for images in self.images]
 
     def add(self, t: float, other: Direction) -> Direction:
         """Add t·``other`` to this direction in place, and return it."""
@@ -187,22 +191,11 @@ class SecondOrderSlice(Slice):
 class SecondOrderProblem(Problem):
     """A problem whose evaluations have Hessians.
 
-    Attributes
-    ----------
-    bounds_by_data : bool
-        Whether :meth:`bound_after` can prove a bound from the data, without constants.
-    has_constant_hessian : bool
-        Whether the Hessian is the same everywhere, so that H_yy is factorised once.
-    flat_gradient_proves_unbounded : bool
-        Whether f has no minimum if its gradient has a component along which there is no curvature. True for a
-        quadratic; False for losses of data: with least squares such a component is rounding, and other losses are only
-        nearly flat.
+    A subclass that has them for some data only sets :attr:`~minmin.Problem.is_second_order` itself.
     """
 
+    is_second_order = True
     has_y_hessian = True
-    bounds_by_data: bool = False
-    has_constant_hessian: bool = False
-    flat_gradient_proves_unbounded: bool = False
 
     @abstractmethod
     def fix(self, x: Vector) -> SecondOrderSlice: ...

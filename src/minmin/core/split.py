@@ -7,10 +7,11 @@ from abc import abstractmethod
 from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
+from minmin.core.second_order import SecondOrderProblem
 from minmin.core.vectors import Vector
 
 
-class SplitProblem(Problem):
+class SplitProblem(SecondOrderProblem):
     """f(x, y) + g(x, y), with f more expensive than g.
 
     Attributes

@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any
 
 from minmin.core.problem import Problem
-from minmin.core.second_order import SecondOrderProblem
 from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.acdm import Acdm
@@ -159,7 +158,6 @@ def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, A
     given = {name: value for name, value in options.items() if name != "cost_ratio"}
     by = "" if "cost_ratio" in options else " by convention"
     why = f"in {outer}, the more expensive block{by}"
-    proves_by_data = isinstance(problem, SecondOrderProblem) and problem.bounds_by_data
-    if outer == "x" and not given and proves_by_data:
+    if outer == "x" and not given and problem.is_second_order and problem.bounds_by_data:
         return ReducedNewton.name, {}, f"auto took reduced-newton {why}"
     return ReducedLbfgs.name, {"outer": outer, **given}, f"auto took reduced-lbfgs {why}"

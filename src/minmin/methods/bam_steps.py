@@ -8,11 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
-from minmin.core.evaluation import Evaluation, EvaluationOfSum
+from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
 from minmin.core.regularized import Regularized
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
+from minmin.core.wrapped import WrappedEvaluation
 from minmin.methods.inner.katyusha import KatyushaMemory
 from minmin.methods.inner.objective import InnerPoint, choose_better
 from minmin.methods.inner.proximal import ProximalObjective
@@ -177,7 +178,7 @@ def solve_nested(
         for _ in range(most_steps):
             x_under = extrapolate(p, *x)
             (y,), evaluation = problem.fix(x_under).run_on_parts(half, (y,))
-            assert isinstance(evaluation, EvaluationOfSum)
+            assert isinstance(evaluation, WrappedEvaluation)
             point = objective.judge(evaluate_outside(objective.slice, evaluation.original))
             best = point if best is None else choose_better(best, point)
             if best.solved:

@@ -12,7 +12,6 @@ from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.orientation import Outer, Swapped
 from minmin.core.problem import Problem
-from minmin.core.second_order import SecondOrderProblem
 from minmin.core.split import SplitProblem
 from minmin.core.vectors import Vector
 from minmin.errors import InputError, UnsupportedError, near_names, show
@@ -171,7 +170,7 @@ def refuse_terms(name: str, problem: Problem, others: Iterable[str]) -> None:
 
 def require_second_order(name: str, problem: Problem) -> None:
     """Raise if the problem has no Hessian products."""
-    if not isinstance(problem, SecondOrderProblem):
+    if not problem.is_second_order:
         raise UnsupportedError(
             f"{name} needs a SecondOrderProblem, with products of the Hessian, which {type(problem).__name__} is not; "
             "method='reduced-lbfgs' needs only gradients"

@@ -9,20 +9,17 @@ from typing import Any
 
 from minmin.core.arrays import Array
 from minmin.core.bound import Bound
-from minmin.core.constants import Constants
-from minmin.core.counting import Tally
-from minmin.core.evaluation import Evaluation, EvaluationOfSum
+from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_two_blocks
+from minmin.core.second_order import SecondOrderSlice
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
+from minmin.core.wrapped import Wrapped, WrappedEvaluation, WrappedSlice
 from minmin.errors import InputError, show
-from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice
-from minmin.problems.linear.model import LinearModel
-from minmin.problems.linear.term_duality import bound_with_terms
 from minmin.terms import PartsTerm, Scaled
 
 
-class Composite(Problem):
+class Composite(Wrapped):
     """f(x, y) + p(x) + q(y), with f any problem and p and q terms of :mod:`minmin.terms`.
 
     Gradients are those of f alone, values those of the whole. Methods look for points where p and q are finite, but
@@ -48,87 +45,49 @@ class Composite(Problem):
         if problem.y_is_remote:
             raise InputError("terms are not supported in a federation yet; minmin.Sum of Composite problems runs here")
         require_two_blocks(problem, "Composite")
-        self.problem = problem
-        self.term_x = _check_term(term_x, problem.d_x, "term_x")
-        self.term_y = _check_term_y(term_y, problem)
-        self.d_x, self.d_y = problem.d_x, problem.d_y
-        self.tally = problem.tally
-        self.has_value = problem.has_value
-        self.has_y_hessian = problem.has_y_hessian and self.term_y is None
-        self.part_sizes, self.part_weights = problem.part_sizes, problem.part_weights
-        self.structure_x, self.structure_y = problem.structure_x, problem.structure_y
-        self.part_structures = problem.part_structures
-        self.has_noisy_gradients = problem.has_noisy_gradients
+        self._wrap(problem, _check_term(term_x, problem.d_x, "term_x"), _check_term_y(term_y, problem))
 
-    def _with_problem(self, problem: Problem) -> Composite:
-        twin = copy(self)
-        twin.problem, twin.tally = problem, problem.tally
-        return twin
+    def _wrap(self, problem: Problem, term_x: Term | None, term_y: Term | None) -> None:
+        has_hessian = problem.has_y_hessian and term_y is None
+        super().__init__(problem, term_x=term_x, term_y=term_y, has_y_hessian=has_hessian, bounds_by_data=False)
 
     @property
-    def row_obstacle(self) -> str:
-        return self.problem.row_obstacle
+    def problem(self) -> Problem:
+        """f, as it was given."""
+        return self.original
 
     @property
-    def constants(self) -> Constants | None:
-        return self.problem.constants
-
-    def constants_for(self, cost_ratio: float) -> Constants | None:
-        return self.problem.constants_for(cost_ratio)
-
-    def passes_for_constants(self) -> tuple[int, int]:
-        return self.problem.passes_for_constants()
-
-    @property
-    def units_x(self) -> Array | float:  # type: ignore[override]
+    def units_x(self) -> Array | float:
         takes_steps = self.has_terms if self.term_x is None else self.term_x.takes_steps
-        return self.problem.x_block.units() if takes_steps and isinstance(self.problem, LinearModel) else 1.0
+        return self.original.units if takes_steps else 1.0
 
-    @property
-    def prototype(self) -> Array:
-        return self.problem.prototype
-
-    def fix(self, x: Vector) -> Slice:
-        return _CompositeSlice(self.problem.fix(x), self.term_x, self.term_y)
+    def fix(self, x: Vector) -> SecondOrderSlice:
+        return _CompositeSlice(self.original.fix(x), self.term_x, self.term_y)
 
     def bound(self, evaluation: Evaluation) -> Bound:
         return self.certify(evaluation, math.inf)
 
     def certify(self, evaluation: Evaluation, enough: float) -> Bound:
-        """From the data of a linear model, if these prove a bound; otherwise by strong convexity."""
-        if isinstance(self.problem, LinearModel) and self.has_terms:
-            assert isinstance(evaluation, _CompositeEvaluation)
-            assert isinstance(evaluation.original, LinearEvaluation)
-            bound = bound_with_terms(evaluation.original, (self.term_x, self.term_y), enough)
-            if bound.is_proved:
-                return bound
-            by_constants = super().bound(evaluation)
-            return by_constants if by_constants.is_proved else bound
-        return super().bound(evaluation)
-
-    def gradient_noise(self, evaluation: Evaluation) -> tuple[float, float]:
-        return self.problem.gradient_noise(evaluation)
-
-    def counted(self, tally: Tally) -> Composite:
-        return self._with_problem(self.problem.counted(tally))
+        """From the data, if these prove a bound; otherwise by strong convexity."""
+        if not (self.has_terms and self.original.bounds_by_data):
+            return super().bound(evaluation)
+        assert isinstance(evaluation, _CompositeEvaluation)
+        bound = self.original.certify_by_data(evaluation.original, (self.term_x, self.term_y), enough)
+        if bound.is_proved:
+            return bound
+        by_constants = super().bound(evaluation)
+        return by_constants if by_constants.is_proved else bound
 
     def without_terms(self) -> Problem:
-        return self.problem
+        return self.original
 
     def swapped(self) -> Problem:
-        twin = self._with_problem(self.problem.swapped())
-        twin.d_x, twin.d_y = self.d_y, self.d_x
-        twin.term_x, twin.term_y = self.term_y, self.term_x
-        twin.structure_x, twin.structure_y = twin.problem.structure_x, twin.problem.structure_y
-        twin.has_y_hessian = twin.problem.has_y_hessian and twin.term_y is None
-        twin.part_sizes, twin.part_weights = twin.problem.part_sizes, twin.problem.part_weights
+        twin = copy(self)
+        twin._wrap(self.original.swapped(), self.term_y, self.term_x)
         return twin
 
-    def to_like(self, prototype: Array) -> Composite:
-        return self._with_problem(self.problem.to_like(prototype))
-
     def project_start(self, x: Vector, y: Vector) -> tuple[Vector, Vector]:
-        x, y = self.problem.project_start(x, y)
+        x, y = super().project_start(x, y)
         return (
             x if self.term_x is None else self.term_x.project(x),
             y if self.term_y is None else self.term_y.project(y),
@@ -136,7 +95,7 @@ class Composite(Problem):
 
     def identity(self) -> Iterable[Any]:
         terms = (self.term_x, self.term_y)
-        return [*self.problem.identity(), *(item for t in terms for item in (["none"] if t is None else t.identity()))]
+        return [*super().identity(), *(item for t in terms for item in (["none"] if t is None else t.identity()))]
 
 
 def _check_term(term: Any, size: int, name: str) -> Term | None:
@@ -165,14 +124,34 @@ def _check_term_y(term: Any, problem: Problem) -> Term | None:
     return PartsTerm([None if t is None else Scaled(t, 1.0 / weight) for t, weight in pairs])
 
 
-class _CompositeSlice(Slice):
+class _CompositeEvaluation(WrappedEvaluation):
+    """The evaluation of f with the terms."""
+
+    __slots__ = ()
+
+    def __init__(self, original: Any, slice_: _CompositeSlice):
+        super().__init__(original, slice_)
+        self.term_x, self.term_y = slice_.term_x, slice_.term_y
+
+    def _compute_value(self) -> float:
+        """Where a term is infinite, f is not computed: it need not be defined there."""
+        pairs = ((self.term_x, self.x), (self.term_y, self.y))
+        of_terms = sum(term.value(v) for term, v in pairs if term is not None)
+        return of_terms if math.isinf(of_terms) else self.original.value + of_terms
+
+    @property
+    def value_without_terms(self) -> float:
+        return self.original.value_without_terms
+
+
+class _CompositeSlice(WrappedSlice):
     """The slice of f. Without a term in y its parts are those of f, which may have Hessians."""
 
-    __slots__ = ("_original", "_parts", "term_x", "term_y")
+    __slots__ = ("_parts", "term_x")
+    evaluations = _CompositeEvaluation
 
     def __init__(self, original: Slice, term_x: Term | None, term_y: Term | None):
-        super().__init__(original.x)
-        self._original = original
+        super().__init__(original)
         self.term_x, self.term_y = term_x, term_y
         self._parts: Sequence[Slice] = original.parts
         if isinstance(term_y, PartsTerm):
@@ -186,35 +165,5 @@ class _CompositeSlice(Slice):
         return self._parts
 
     @property
-    def units_y(self) -> Array | float:  # type: ignore[override]
-        takes_steps = self.term_y is not None and self.term_y.takes_steps
-        return self._original.model.y_block.units() if takes_steps and isinstance(self._original, LinearSlice) else 1.0
-
-    def at(self, y: Vector) -> Evaluation:
-        return _CompositeEvaluation(self._original.at(y), self.term_x, self.term_y)
-
-    def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
-        of_f = [e.original if isinstance(e, _CompositeEvaluation) else e for e in evaluations]
-        return _CompositeEvaluation(self._original.join(of_f), self.term_x, self.term_y)
-
-
-class _CompositeEvaluation(EvaluationOfSum):
-    """The evaluation of f with the terms."""
-
-    __slots__ = ()
-
-    def _compute_value(self) -> float:
-        """Where a term is infinite, f is not computed: it need not be defined there."""
-        pairs = ((self.term_x, self.x), (self.term_y, self.y))
-        of_terms = sum(term.value(v) for term, v in pairs if term is not None)
-        return of_terms if math.isinf(of_terms) else self.original.value + of_terms
-
-    @property
-    def value_without_terms(self) -> float:
-        return self.original.value_without_terms
-
-    def _compute_grad_x(self) -> Vector:
-        return self.original.grad_x
-
-    def _compute_grad_y(self) -> Vector:
-        return self.original.grad_y
+    def units_y(self) -> Array | float:
+        return self.original.units if self.term_y is not None and self.term_y.takes_steps else 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -10,16 +10,19 @@ from typing import Any, Self
 
 from minmin.core.arrays import Array, describe_kind, same_kind
 from minmin.core.constants import Constants
-from minmin.core.counting import Tally
-from minmin.core.evaluation import Evaluation, EvaluationOfSum
+from minmin.core.counting import UNCOUNTED, Tally
+from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_two_blocks
 from minmin.core.rounding import RoundingScale
+from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.split import SplitProblem
 from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Vector
+from minmin.core.wrapped import WrappedEvaluation, WrappedSlice
 from minmin.errors import InputError
 
 _COUNTED_BY_SPLIT: dict[str, tuple[str, ...]] = {"grad_x": (), "grad_y": (), "value": ()}
+_COUNTED_BY_F: dict[str, tuple[str, ...]] = {"hess_product": (), "hess_yy": ()}
 
 
 class Split(SplitProblem):
@@ -52,6 +55,10 @@ class Split(SplitProblem):
         self.f, self.g = f, g
         self.d_x, self.d_y = f.d_x, f.d_y
         self.has_value = f.has_value and g.has_value
+        self.is_second_order = f.is_second_order and g.is_second_order
+        self.has_y_hessian = self.is_second_order and f.has_y_hessian and g.has_y_hessian
+        self.has_constant_hessian = f.has_constant_hessian and g.has_constant_hessian
+        self.flat_gradient_proves_unbounded = f.flat_gradient_proves_unbounded and g.flat_gradient_proves_unbounded
         structured = g if f.structure_x is None else f
         self.structure_x, self.structure_y = structured.structure_x, structured.structure_y
         self._combined = _CombinedConstants(f, g)
@@ -78,8 +85,8 @@ class Split(SplitProblem):
 
     def counted(self, tally: Tally) -> Self:
         twin = super().counted(tally)
-        silent = tally.rename_kinds(_COUNTED_BY_SPLIT)
-        twin.f, twin.g = self.f.counted(silent), self.g.counted(silent)
+        twin.f = self.f.counted(tally.rename_kinds(_COUNTED_BY_SPLIT))
+        twin.g = self.g.counted(tally.rename_kinds(_COUNTED_BY_SPLIT | _COUNTED_BY_F))
         return twin
 
     def to_like(self, prototype: Array) -> Self:
@@ -91,14 +98,20 @@ class Split(SplitProblem):
     def identity(self) -> Iterable[Any]:
         return ["f", *self.f.identity(), "g", *self.g.identity()]
 
-    def fix(self, x: Vector) -> Slice:
-        return _SplitSlice(x, self.f.fix(x), self.g.fix(x), self.tally)
+    def fix(self, x: Vector) -> SecondOrderSlice:
+        return _SplitSlice(self._fix_f(x), self._fix_g(x), self.tally)
 
     def evaluate_f(self, x: Vector, y: Vector) -> Evaluation:
-        return _EvaluationOfF(self.f.fix(x).at(y), self.tally)
+        return self._fix_f(x).at(y)  # type: ignore[no-any-return]
 
     def evaluate_g(self, x: Vector, y: Vector) -> Evaluation:
-        return _EvaluationOfG(self.g.fix(x).at(y), self.tally)
+        return self._fix_g(x).at(y)  # type: ignore[no-any-return]
+
+    def _fix_f(self, x: Vector) -> _SliceOfOne:
+        return _SliceOfOne(self.f.fix(x), self.tally, _EvaluationOfF)
+
+    def _fix_g(self, x: Vector) -> _SliceOfOne:
+        return _SliceOfOne(self.g.fix(x), self.tally, _EvaluationOfG)
 
 
 class _CombinedConstants:
@@ -157,27 +170,90 @@ def _check_fit(f: Problem, g: Problem) -> None:
     require_same_structure(f.structure_y, g.structure_y, "g", block="y")
 
 
-class _SplitSlice(Slice):
+class _EvaluationOfF(WrappedEvaluation):
+    """f alone, which counts as the whole does, and its points as "grad_f"."""
+
+    __slots__ = ()
+
+    def __init__(self, original: Evaluation, slice_: _SliceOfOne):
+        super().__init__(original, slice_)
+        self._tally = slice_.tally
+
+    def _count_point(self) -> None:
+        self._tally.note("grad_f", 1)  # no budget ends the run here: grad_x is counted already
+
+    def _compute_grad_x(self) -> Vector:
+        if self._grad_y is None:
+            self._count_point()
+        return self.original.grad_x
+
+    def _compute_grad_y(self) -> Vector:
+        if self._grad_x is None:
+            self._count_point()
+        return self.original.grad_y
+
+    def slope(self, direction: Direction, dy: Vector) -> float:
+        """It may take gradients of the evaluation inside, which are counted here."""
+        slope = self.original.slope(direction, dy)
+        if self.original.knows_grad_x:
+            self.grad_x  # noqa: B018
+        self.grad_y  # noqa: B018
+        return slope
+
+
+class _EvaluationOfG(_EvaluationOfF):
+    """g alone, which counts its points as "grad_g" and nothing else."""
+
+    __slots__ = ("_points",)
+
+    def __init__(self, original: Evaluation, slice_: _SliceOfOne):
+        super().__init__(original, slice_)
+        self._tally, self._points = UNCOUNTED, slice_.tally
+
+    def _count_point(self) -> None:
+        self._points.add("grad_g")
+
+
+class _SliceOfOne(WrappedSlice):
+    """The slice of f or of g, with evaluations that count its points."""
+
+    __slots__ = ("evaluations", "tally")
+
+    def __init__(self, original: Slice, tally: Tally, evaluations: type[_EvaluationOfF]):
+        super().__init__(original)
+        self.tally, self.evaluations = tally, evaluations
+
+
+class _SplitSlice(SecondOrderSlice):
     __slots__ = ("_of_f", "_of_g", "_tally")
 
-    def __init__(self, x: Vector, of_f: Slice, of_g: Slice, tally: Tally):
-        super().__init__(x)
+    def __init__(self, of_f: _SliceOfOne, of_g: _SliceOfOne, tally: Tally):
+        super().__init__(of_f.x)
         self._of_f, self._of_g, self._tally = of_f, of_g, tally
 
-    def at(self, y: Vector) -> Evaluation:
-        return _SplitEvaluation(
-            _EvaluationOfF(self._of_f.at(y), self._tally), _EvaluationOfG(self._of_g.at(y), self._tally)
-        )
+    def at(self, y: Vector) -> _SplitEvaluation:
+        return _SplitEvaluation(self, self._of_f.at(y), self._of_g.at(y), self._tally)
+
+    def along(self, dx: Vector) -> Direction:
+        return Direction(dx, (self._of_f.along(dx).images, self._of_g.along(dx).images))
+
+    def moved(self, direction: Direction, t: float) -> _SplitSlice:
+        in_f, in_g = direction.split()
+        return _SplitSlice(self._of_f.moved(in_f, t), self._of_g.moved(in_g, t), self._tally)
 
 
-class _SplitEvaluation(EvaluationOfSum):
-    """The sum of two evaluations, which do the counting."""
+class _SplitEvaluation(WrappedEvaluation):
+    """The sum of two evaluations, which do the counting; ``original`` is that of f."""
 
-    __slots__ = ("_of_g",)
+    __slots__ = ("_of_g", "_whole")
 
-    def __init__(self, of_f: Evaluation, of_g: Evaluation):
-        super().__init__(of_f, None, None)
-        self._of_g = of_g
+    def __init__(self, slice_: _SplitSlice, of_f: _EvaluationOfF, of_g: _EvaluationOfF, tally: Tally):
+        super().__init__(of_f, slice_)
+        self._of_g, self._whole = of_g, tally
+
+    @property
+    def parts(self) -> Sequence[SecondOrderEvaluation]:
+        return (self,)
 
     def known_gradients(self) -> dict[str, Vector]:
         return {"grad_x": self.grad_x, "grad_y": self.grad_y}
@@ -198,48 +274,62 @@ class _SplitEvaluation(EvaluationOfSum):
     def _compute_grad_y(self) -> Vector:
         return self.original.grad_y + self._of_g.grad_y
 
+    def forget(self) -> None:
+        self.original.forget()
+        self._of_g.forget()
 
-class _EvaluationOfF(EvaluationOfSum):
-    """f alone, which counts as the whole does, and its points as "grad_f"."""
+    @property
+    def gauge(self) -> Gauge | None:
+        """That of both: f and g have the same y, so along the same directions."""
+        return None if self._of_g.gauge is None else self.original.gauge
 
-    __slots__ = ()
+    def hess_yy(self) -> Array:
+        return self.original.hess_yy() + self._of_g.hess_yy()
 
-    def __init__(self, original: Evaluation, tally: Tally):
-        super().__init__(original, None, None)
-        self._tally = tally
+    def hess_yy_product(self, dy: Array) -> Array:
+        return self.original.hess_yy_product(dy) + self._of_g.hess_yy_product(dy)
 
-    def _compute_value(self) -> float:
-        return self.original.value
+    def hess_yy_diagonal(self) -> Array:
+        return self.original.hess_yy_diagonal() + self._of_g.hess_yy_diagonal()
 
-    def _compute_grad_x(self) -> Vector:
-        if self._grad_y is None:
-            self._tally.note("grad_f", 1)  # no budget ends the run here: grad_x is counted already
-        return self.original.grad_x
+    def hess_xx_diagonal(self) -> Vector:
+        return self.original.hess_xx_diagonal() + self._of_g.hess_xx_diagonal()
 
-    def _compute_grad_y(self) -> Vector:
-        if self._grad_x is None:
-            self._tally.note("grad_f", 1)
-        return self.original.grad_y
+    def hess_yx(self, direction: Direction) -> Vector:
+        in_f, in_g = direction.split()
+        return self.original.hess_yx(in_f) + self._of_g.hess_yx(in_g)
 
+    def hess_product(self, direction: Direction, dy: Vector) -> Vector:
+        in_f, in_g = direction.split()
+        return self.original.hess_product(in_f, dy) + self._of_g.hess_product(in_g, dy)
 
-class _EvaluationOfG(EvaluationOfSum):
-    """g alone, which counts its points as "grad_g" and nothing else."""
+    def model_after(self, dy: Vector) -> YStepModel:
+        """Counted as one gradient of f and one of g, as at a point of its own."""
+        self._whole.add("grad_x")
+        self._whole.note("grad_f", 1)
+        self._whole.note("grad_g", 1)
+        return YStepModel(dy, self.original.model_after(dy).grad_x + self._of_g.model_after(dy).grad_x)
 
-    __slots__ = ("_points",)
+    def slope(self, direction: Direction, dy: Vector) -> float:
+        in_f, in_g = direction.split()
+        return self.original.slope(in_f, dy) + self._of_g.slope(in_g, dy)
 
-    def __init__(self, original: Evaluation, tally: Tally):
-        super().__init__(original, None, None)
-        self._points = tally
+    def model_distance(self, direction: Direction, dy: Vector) -> float:
+        in_f, in_g = direction.split()
+        return max(self.original.model_distance(in_f, dy), self._of_g.model_distance(in_g, dy))
 
-    def _compute_value(self) -> float:
-        return self.original.value
+    def value_noise(self) -> float:
+        return self.original.value_noise() + self._of_g.value_noise()
 
-    def _compute_grad_x(self) -> Vector:
-        if self._grad_y is None:
-            self._points.add("grad_g")
-        return self.original.grad_x
+    def with_surrogate_curvature(self) -> _SplitEvaluation | None:
+        of_f, of_g = self.original.with_surrogate_curvature(), self._of_g.with_surrogate_curvature()
+        if of_f is None and of_g is None:
+            return None
+        twin = copy(self)
+        twin.original, twin._of_g = of_f or self.original, of_g or self._of_g
+        return twin
 
-    def _compute_grad_y(self) -> Vector:
-        if self._grad_x is None:
-            self._points.add("grad_g")
-        return self.original.grad_y
+    def is_unbounded_along(self, step: tuple[Direction, Vector] | None = None, *, in_y_alone: bool = False) -> bool:
+        steps = (None, None) if step is None else tuple((of_one, step[1]) for of_one in step[0].split())
+        pairs = zip((self.original, self._of_g), steps, strict=True)
+        return all(e.is_unbounded_along(of_one, in_y_alone=in_y_alone) for e, of_one in pairs)

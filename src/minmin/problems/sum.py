@@ -12,7 +12,7 @@ from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
-from minmin.core.problem import Problem, Slice, require_constants_type, require_two_blocks
+from minmin.core.problem import Problem, require_constants_type, require_two_blocks
 from minmin.core.rounding import RoundingScale
 from minmin.core.second_order import (
     Direction,
@@ -35,7 +35,7 @@ _COUNTED_JOINTLY: dict[str, tuple[str, ...]] = {"grad_x": (), "value": (), "hess
 _COUNTED_BY_TERMS: dict[str, tuple[str, ...]] = {"grad_y": ()}
 
 
-class Sum(Problem):
+class Sum(SecondOrderProblem):
     """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i).
 
     For a fixed x every term is minimised over its own y_i, so a method may treat the terms one by one. In Section 5 of
@@ -81,10 +81,10 @@ class Sum(Problem):
         self.part_structures = tuple(term.structure_y for term in self.terms)
         self.has_value = all(term.has_value for term in self.terms)
         self.has_y_hessian = all(term.has_y_hessian for term in self.terms)
+        self.is_second_order = all(term.is_second_order for term in self.terms)
+        self.flat_gradient_proves_unbounded = all(term.flat_gradient_proves_unbounded for term in self.terms)
         self._given = require_constants_type(constants)
         self._combined = _CombinedConstants(self.terms, self.part_weights)
-        if type(self) is Sum and all(isinstance(term, SecondOrderProblem) for term in self.terms):
-            self.__class__ = SecondOrderSum  # so that isinstance() tells methods about its Hessian
 
     @property
     def row_obstacle(self) -> str:
@@ -137,19 +137,8 @@ class Sum(Problem):
         of_sum = [self.d_x, self.d_y, repr(self._given), *self.weights]
         return [*of_sum, *(item for term in self.terms for item in term.identity())]
 
-    def fix(self, x: Vector) -> Slice:
+    def fix(self, x: Vector) -> SecondOrderSlice:
         return _SumSlice(x, self)
-
-
-class SecondOrderSum(Sum, SecondOrderProblem):
-    """A sum of second-order problems."""
-
-    @property
-    def flat_gradient_proves_unbounded(self) -> bool:  # type: ignore[override]
-        return all(term.flat_gradient_proves_unbounded for term in self.terms)  # type: ignore[attr-defined]
-
-    def fix(self, x: Vector) -> _SecondOrderSumSlice:
-        return _SecondOrderSumSlice(x, self)
 
 
 class _CombinedConstants:
@@ -205,7 +194,7 @@ def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
     return checked
 
 
-class _SumSlice(Slice):
+class _SumSlice(SecondOrderSlice):
     __slots__ = ("_parts", "_sum")
 
     def __init__(self, x: Vector, problem: Sum):
@@ -223,30 +212,18 @@ class _SumSlice(Slice):
     def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
         return _SumEvaluation(self, evaluations, self._sum)
 
-
-class _SecondOrderSumSlice(_SumSlice, SecondOrderSlice):
-    __slots__ = ()
-
-    def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
-        return _SecondOrderSumEvaluation(self, evaluations, self._sum)
-
     def along(self, dx: Vector) -> Direction:
         return Direction(dx, tuple(part.along(dx).images for part in self._parts))
 
-    def moved(self, direction: Direction, t: float) -> _SecondOrderSumSlice:
+    def moved(self, direction: Direction, t: float) -> _SumSlice:
         new = copy(self)
         new.x = self.x + t * direction.dx
-        pairs = zip(self._parts, _split(direction), strict=True)
+        pairs = zip(self._parts, direction.split(), strict=True)
         new._parts = tuple(part.moved(of_term, t) for part, of_term in pairs)
         return new
 
 
-def _split(direction: Direction) -> list[Direction]:
-    """The direction with the images of each term."""
-    return [Direction(direction.dx, images) for images in direction.images]
-
-
-class _SumEvaluation(Evaluation):
+class _SumEvaluation(SecondOrderEvaluation):
     __slots__ = ("_evaluations", "_slice", "_weights", "term_y")
 
     def __init__(self, slice_: _SumSlice, evaluations: Sequence[Any], problem: Sum):
@@ -289,13 +266,8 @@ class _SumEvaluation(Evaluation):
             total = total + w * summand
         return total
 
-
-class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
-    __slots__ = ()
-
     @property
-    def slice(self) -> _SecondOrderSumSlice:
-        assert isinstance(self._slice, _SecondOrderSumSlice)
+    def slice(self) -> _SumSlice:
         return self._slice
 
     @property
@@ -315,12 +287,12 @@ class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
         return self._add_up([e.hess_xx_diagonal() for e in self._evaluations])
 
     def hess_yx(self, direction: Direction) -> Parts:
-        pairs = zip(self._evaluations, _split(direction), strict=True)
+        pairs = zip(self._evaluations, direction.split(), strict=True)
         return Parts([e.hess_yx(of_term) for e, of_term in pairs], self._weights)
 
     def hess_product(self, direction: Direction, dy: Parts) -> Vector:
         self._tally.add("hess_product")
-        each = zip(self._evaluations, _split(direction), dy, strict=True)
+        each = zip(self._evaluations, direction.split(), dy, strict=True)
         return self._add_up([e.hess_product(of_term, part) for e, of_term, part in each])
 
     def model_after(self, dy: Parts) -> YStepModel:
@@ -329,11 +301,11 @@ class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
         return YStepModel(dy, self._add_up([e.model_after(part).grad_x for e, part in pairs]))
 
     def slope(self, direction: Direction, dy: Parts) -> float:
-        each = zip(self._evaluations, _split(direction), dy, strict=True)
+        each = zip(self._evaluations, direction.split(), dy, strict=True)
         return float(self._add_up([e.slope(of_term, part) for e, of_term, part in each]))
 
     def model_distance(self, direction: Direction, dy: Parts) -> float:
-        each = zip(self._evaluations, _split(direction), dy, strict=True)
+        each = zip(self._evaluations, direction.split(), dy, strict=True)
         return max(float(e.model_distance(of_term, part)) for e, of_term, part in each)
 
     def value_noise(self) -> float:
@@ -352,5 +324,5 @@ class _SecondOrderSumEvaluation(_SumEvaluation, SecondOrderEvaluation):
         if step is None:
             return any(e.is_unbounded_along(in_y_alone=True) for e in self._evaluations)
         direction, dy = step
-        each = zip(self._evaluations, _split(direction), dy, strict=True)
+        each = zip(self._evaluations, direction.split(), dy, strict=True)
         return any(e.is_unbounded_along((of_term, part), in_y_alone=True) for e, of_term, part in each)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 
 from minmin.core.constants import Constants
-from minmin.core.evaluation import Evaluation, EvaluationOfSum, explain_nonfinite
+from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Slice
 from minmin.core.rounding import rounding_error
 from minmin.core.split import SplitProblem
 from minmin.core.vectors import Parts, norm
+from minmin.core.wrapped import WrappedEvaluation
 from minmin.errors import NonFiniteError
 from minmin.methods.inner.objective import InnerPoint
 from minmin.methods.inner.proximal import ProximalObjective
@@ -75,16 +76,16 @@ class _LinearizedSlice(Slice):
         self._problem, self._slope, self._parameters = problem, slope, parameters
 
     def at(self, y: Parts) -> Evaluation:
-        return LinearizedEvaluation(self._problem.evaluate_g(*y), y, self._slope, self._parameters)
+        return LinearizedEvaluation(self._problem.evaluate_g(*y), self, y, self._slope, self._parameters)
 
 
-class LinearizedEvaluation(EvaluationOfSum):
+class LinearizedEvaluation(WrappedEvaluation):
     """∇f̃(z_under) + ∇g̃(z) as the gradient in y, which is all of z; ``original`` is the evaluation of g."""
 
     __slots__ = ("_parameters", "_slope")
 
-    def __init__(self, original: Evaluation, z: Parts, slope: Parts, parameters: SlidingParameters):
-        super().__init__(original, None, None)
+    def __init__(self, original: Evaluation, slice_: Slice, z: Parts, slope: Parts, parameters: SlidingParameters):
+        super().__init__(original, slice_)
         self.y = z
         self._slope, self._parameters = slope, parameters
 

@@ -49,6 +49,10 @@ class LinearSlice(SecondOrderSlice, RowSum):
             self._x_penalty = self.model.x_block.penalty_value(self.x)
         return self._x_penalty
 
+    @property
+    def units(self) -> Array | float:
+        return self.model.y_block.units()
+
     def at(self, y: Array) -> LinearEvaluation:
         return LinearEvaluation(self, y, self.margins + self.model.y_block.margins(y), self.model)
 

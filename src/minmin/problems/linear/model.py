@@ -14,9 +14,11 @@ from minmin.core.arrays import Array, as_real, as_real_numpy, require_finite, sa
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
+from minmin.core.evaluation import Evaluation
 from minmin.core.problem import require_constants_type
 from minmin.core.rows import map_rows
 from minmin.core.second_order import SecondOrderProblem
+from minmin.core.term import Term
 from minmin.core.vectors import square
 from minmin.errors import InputError
 from minmin.problems.linear.categories import CategoricalDesign
@@ -36,6 +38,7 @@ from minmin.problems.linear.rows.columns import fingerprint_column, load_blocks,
 from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.metrics import RowMetrics
+from minmin.problems.linear.term_duality import bound_with_terms
 from minmin.problems.spectrum import EXPENSIVE
 
 _IN_MEMORY = DenseDesign, SparseDesign, CategoricalDesign, MixedDesign, OnesDesign
@@ -153,6 +156,10 @@ class LinearModel(SecondOrderProblem):
         return explain_no_rows(self)
 
     @property
+    def units(self) -> Array | float:
+        return self.x_block.units()
+
+    @property
     def constants(self) -> Constants:
         return self.constants_for(EXPENSIVE)
 
@@ -197,6 +204,10 @@ class LinearModel(SecondOrderProblem):
         if math.isinf(bound.value) and math.isinf(self.loss.self_concordance):
             return bound_without_step(evaluation, enough), noise
         return bound, noise
+
+    def certify_by_data(self, evaluation: Evaluation, terms: tuple[Term | None, Term | None], enough: float) -> Bound:
+        assert isinstance(evaluation, LinearEvaluation)
+        return bound_with_terms(evaluation, terms, enough)
 
     def make_gradient_test(self, gap: float) -> Callable[[Array], bool]:
         """Half the square of ∇ₓ in the norm of the inverse penalties, see :func:`bound_by_duality`."""
