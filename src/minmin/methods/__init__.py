@@ -9,14 +9,13 @@ from typing import Any
 from minmin.core.problem import Problem
 from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_count, as_number, near_names
-from minmin.methods.acdm import Acdm
 from minmin.methods.alternating import Alternating
 from minmin.methods.bam import Bam
 from minmin.methods.base import Candidate, Method, refuse_terms, require_constants
+from minmin.methods.coordinate import Acdm, LinCoupling
 from minmin.methods.cutting_plane import CuttingPlane
 from minmin.methods.inexact_outer import InexactOuter
 from minmin.methods.keywords import OF_MINIMIZE, Keywords
-from minmin.methods.lincoupling import LinCoupling
 from minmin.methods.nag import Nag
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
 from minmin.methods.reduced_lbfgs import ReducedLbfgs

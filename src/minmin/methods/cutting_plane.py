@@ -21,8 +21,7 @@ from minmin.errors import (
     as_number,
 )
 from minmin.methods.base import Candidate, Method, require_constants, require_y_hessian
-from minmin.methods.cut import Cut, find_value_size, find_y_error
-from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, CuttingState
+from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingState, find_value_size, find_y_error
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.secants import SecantPoint, check_constants
@@ -119,23 +118,9 @@ class CuttingPlane(Method):
     def init(self, problem: Problem, x: Vector, y: Vector) -> CuttingState:
         task = LowerY(self.inner, None, problem.constants, stateless=False)
         radius = _FIRST_RADIUS * max(norm(x), 1.0) if self.radius is None else float(self.radius)
-        return CuttingState(
-            x=x,
-            y=tuple(task.begin(part) for part in parts_of(y)),
-            cuts=(),
-            ball=Ball(x, radius, self.radius is not None),
-            lower=-math.inf,
-            gap=math.inf,
-            best=Candidate(x, y),
-            best_gradients=None,
-            noise=0.0,
-            size=0.0,
-            stuck=0,
-            candidate=Candidate(x, y),
-            secant_point=None,
-            grid=Grid(),
-            value_error=0.0,
-        )
+        start = Candidate(x, y)
+        parts = tuple(task.begin(part) for part in parts_of(y))
+        return CuttingState(x, parts, Ball(x, radius, self.radius is not None), start, start)
 
     def step(self, problem: Problem, state: CuttingState) -> CuttingState:
         y, evaluation, y_error = self._lower_y(problem, state)
