@@ -4,35 +4,20 @@ from __future__ import annotations
 
 import math
 
-from minmin.core.counting import UNCOUNTED
 from minmin.core.evaluation import Evaluation
-from minmin.core.rounding import RoundingScale
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
+from minmin.core.wrapped import WrappedEvaluation
 
 
-class _MappedEvaluation(Evaluation):
+class _MappedEvaluation(WrappedEvaluation):
     """An evaluation whose gradients are given."""
 
-    __slots__ = ("_original",)
+    __slots__ = ()
 
     def __init__(self, original: Evaluation, grad_x: Vector, grad_y: Vector):
-        super().__init__(original.x, original.y, UNCOUNTED)
-        self._original = original
+        super().__init__(original, None)
         self._grad_x, self._grad_y = grad_x, grad_y
-
-    @property
-    def rounding(self) -> RoundingScale:
-        return self._original.rounding
-
-    def _compute_value(self) -> float:
-        return self._original.value
-
-    def _compute_grad_x(self) -> Vector:
-        raise AssertionError("it is given")
-
-    def _compute_grad_y(self) -> Vector:
-        raise AssertionError("it is given")
 
 
 def map_gradients(evaluation: Evaluation, curvatures: tuple[float, float]) -> Evaluation:
