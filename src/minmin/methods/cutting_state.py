@@ -61,7 +61,7 @@ class CuttingState(NamedTuple):
     noise : float
         The rounding error of that f.
     size : float
-        The size of the terms that are summed in it.
+        The largest size of the terms that were summed in f so far.
     stuck : int
         Iterations in a row without progress, as far as rounding errors let it be seen.
     candidate : Candidate
