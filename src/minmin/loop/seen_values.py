@@ -66,7 +66,7 @@ class SeenValues(NamedTuple):
         f(a) >= f* + |a - z*|_μ²/2, so f(a) >= f(b) - g + (|a - b|_μ - √(2g))²/2. In the same way Assumption 1.1 bounds
         f(a) from above, for an f without terms (``smooth``).
         """
-        here, gap, c = SeenValue(record.value, norm(record.x), norm(record.y)), record.gap_bound, constants
+        here, gap, c = SeenValue(record.value, norm(record.x), norm(record.y)), max(record.gap_bound, 0.0), constants
         value, error = self.start.value, self.error(self.start, c) + self.error(here, c)
         in_x, in_y = square(norm(record.x - start[0])), square(norm(record.y - start[1]))
         rise = max(math.sqrt(c.mu_x * in_x + c.mu_y * in_y) - math.sqrt(2.0 * gap), 0.0)
