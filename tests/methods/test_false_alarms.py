@@ -74,3 +74,32 @@ def test_single_precision_survives_large_numbers():
     problem = Quadratic((base.H * 1e10).astype(np.float32), (base.b * 1e10).astype(np.float32), 20, c)
     r = minmin.minimize(problem, np.full(20, 1e7, np.float32), np.full(5, 1e7, np.float32), tol=1e12)
     assert r.success
+
+
+@pytest.mark.parametrize(
+    ("method", "L"),
+    [
+        *((m, 1.1) for m in ("reduced-lbfgs", "cutting-plane", "bam")),
+        ("reduced-lbfgs", np.inf),
+        ("cutting-plane", np.inf),
+    ],
+)
+@pytest.mark.parametrize("what", ["a constant added and taken away", "log cosh"])
+def test_terms_that_cancel_at_the_minimum(method, L, what):
+    """f and z are zero at the minimum, and rounding errors are not: there they look larger than all of f."""
+    adds = what == "a constant added and taken away"
+
+    def value(z):
+        return 0.05 * z @ z + ((0.45 * z @ z + 1e3) - 1e3 if adds else (np.logaddexp(z, -z) - np.log(2.0)).sum())
+
+    def slope(z):
+        return 0.1 * z + (0.9 * z if adds else np.tanh(z))
+
+    c = minmin.Constants(L, L, 0.1, 0.1)
+    gradients = (lambda x, y: slope(x), lambda x, y: slope(y))
+    f = Function(lambda x, y: value(np.append(x, y)), *gradients, d_x=3, d_y=2, constants=c)
+    rng = np.random.default_rng(0)
+    for scale in (1e-2, 1.0, 30.0):
+        r = minmin.minimize(f, scale * rng.standard_normal(3), scale * rng.standard_normal(2), method=method, tol=1e-20)
+        assert r.status in ("converged", "stalled")
+        assert value(np.append(r.x, r.y)) <= 1e-6

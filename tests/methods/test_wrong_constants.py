@@ -103,6 +103,22 @@ def test_a_value_at_the_start_refutes_a_certificate(variant, lie):
     assert r.certified or r.bound.basis == "estimate"
 
 
+@pytest.mark.parametrize("method", ["reduced-lbfgs", "cutting-plane"])
+@pytest.mark.parametrize("in_y", [False, True])
+def test_a_value_at_the_start_refutes_a_certificate_by_mu_alone(method, in_y):
+    shift = np.array([0.0, 3.0]) if in_y else np.array([3.0, 0.0])
+    problem = minmin.problems.Function(
+        lambda x, y: 0.5 * float(x @ x + y @ y),
+        lambda x, y: x - shift[0],
+        lambda x, y: y - shift[1],
+        d_x=2,
+        d_y=1,
+        constants=Constants(np.inf, np.inf, 1.0, 1.0),
+    )
+    with pytest.raises(minmin.ConstantsError, match=r"mu_x = 1 and mu_y = 1 .*a constant or a gradient may be wrong"):
+        minmin.minimize(problem, np.ones(2), np.ones(1), method=method, tol=1e-6)
+
+
 def test_the_result_in_an_error_about_constants_has_no_bound():
     with pytest.raises(minmin.ConstantsError) as caught:
         minmin.minimize(with_constants(mu_x=3.0), method="nag", tol=1e-6)

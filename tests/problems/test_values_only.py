@@ -79,6 +79,8 @@ def test_beyond_what_differences_resolve_a_run_stalls():
         ({"value": None}, "give grad_y or value"),
         ({"value_error": -1.0}, "value_error = -1.0 must be positive and finite"),
         ({"value_error": "small"}, "value_error must be a number"),
+        ({"constants": minmin.Constants(np.inf, 1.0, 1.0, 1.0)}, "give a finite L_x and L_y, or no constants"),
+        ({"constants": minmin.Constants(1.0, np.inf, 1.0, 1.0)}, "give a finite L_x and L_y, or no constants"),
     ],
 )
 def test_bad_input(arguments, words):

@@ -174,11 +174,11 @@ class Recorder:
         """
         problem = self._problem
         constants = problem.constants if record.bound.basis == "constants" else None
-        if constants is None or math.isinf(constants.L_x + constants.L_y) or problem.has_noisy_gradients:
+        if constants is None or problem.has_noisy_gradients:
             return
         self.seen = self.seen.prove(record, constants)
         if last and self._start is not None:
-            smooth = not (problem.has_terms or problem.y_is_remote)
+            smooth = not (problem.has_terms or problem.y_is_remote or math.isinf(constants.L_x + constants.L_y))
             self.seen.check_start(record, self._start, constants, smooth=smooth)
 
     def refute_estimate(self) -> str | None:

@@ -22,10 +22,11 @@ class SeenValue(NamedTuple):
     x_norm: float = 0.0
     y_norm: float = 0.0
 
-    def error(self, constants: Constants) -> float:
-        """How far the value may be off, in the lowest precision that f may have."""
-        terms = constants.L_x * square(self.x_norm) + constants.L_y * square(self.y_norm)
-        return VALUE_PRECISION * (abs(self.value) + terms)
+    def size(self, constants: Constants) -> float:
+        """The size of the terms that are summed in it, as far as L tells, or else mu."""
+        c = constants
+        L_x, L_y = (c.mu_x, c.mu_y) if math.isinf(c.L_x + c.L_y) else (c.L_x, c.L_y)
+        return abs(self.value) + L_x * square(self.x_norm) + L_y * square(self.y_norm)
 
 
 class SeenValues(NamedTuple):
@@ -42,11 +43,18 @@ class SeenValues(NamedTuple):
         seen = SeenValue(value, norm(x), norm(y))
         return self._replace(start=seen if math.isinf(self.start.value) else self.start, lowest=seen)
 
+    def error(self, seen: SeenValue, constants: Constants) -> float:
+        """How far a value may be off, in the lowest precision that f may have.
+
+        Where terms cancel, as in log(eˣ + e⁻ˣ) - log 2 near 0, their size shows at the start alone.
+        """
+        return VALUE_PRECISION * (seen.size(constants) + self.start.size(constants))
+
     def prove(self, record: Record, constants: Constants) -> SeenValues:
         """With the lower bound that a record's bound proves by the constants; raise if a value is below it."""
         here, c = SeenValue(record.value, norm(record.x), norm(record.y)), constants
-        lower_bound = max(self.lower_bound, here.value - record.gap_bound - here.error(c))
-        if self.lowest.value + self.lowest.error(c) < lower_bound:
+        lower_bound = max(self.lower_bound, here.value - record.gap_bound - self.error(here, c))
+        if self.lowest.value + self.error(self.lowest, c) < lower_bound:
             _report(self.lowest.value, f", below {lower_bound:.10g}, a lower bound", c, "mu")
         return self._replace(lower_bound=lower_bound)
 
@@ -58,8 +66,8 @@ class SeenValues(NamedTuple):
         f(a) >= f* + |a - z*|_μ²/2, so f(a) >= f(b) - g + (|a - b|_μ - √(2g))²/2. In the same way Assumption 1.1 bounds
         f(a) from above, for an f without terms (``smooth``).
         """
-        here, gap, c = SeenValue(record.value, norm(record.x), norm(record.y)), record.gap_bound, constants
-        value, error = self.start.value, self.start.error(c) + here.error(c)
+        here, gap, c = SeenValue(record.value, norm(record.x), norm(record.y)), max(record.gap_bound, 0.0), constants
+        value, error = self.start.value, self.error(self.start, c) + self.error(here, c)
         in_x, in_y = square(norm(record.x - start[0])), square(norm(record.y - start[1]))
         rise = max(math.sqrt(c.mu_x * in_x + c.mu_y * in_y) - math.sqrt(2.0 * gap), 0.0)
         least = here.value - gap + 0.5 * _LOWER * square(rise)

@@ -137,7 +137,8 @@ class CuttingPlane(Method):
         if problem.constants is None and state.best_gradients is not None:
             not_convex = not_convex or state.find_tangent_above(evaluation)
         cut = Cut(evaluation.x, evaluation.grad_x, evaluation.value, y_error + noise, slope_noise)
-        state = state.add_cut(cut)._replace(y=y, secant_point=check_constants(problem, evaluation, state.secant_point))
+        secant_point = check_constants(problem, evaluation, state.secant_point)
+        state = state.add_cut(cut)._replace(y=y, secant_point=secant_point, size=max(size, state.size))
         if state.best.value is None or evaluation.value < state.best.value:
             best = Candidate(
                 evaluation.x,
@@ -147,7 +148,7 @@ class CuttingPlane(Method):
                 value=evaluation.value,
             )
             gradients = evaluation.grad_x, evaluation.grad_y
-            state = state._replace(best=best, best_gradients=gradients, noise=noise, size=size, stuck=0)
+            state = state._replace(best=best, best_gradients=gradients, noise=noise, stuck=0)
         revokes = state.value_error > 0.0
         state = state._replace(best=state.best._replace(not_convex=not_convex, revokes=revokes))
         return self._move(problem, state.choose_ball(problem, evaluation))

@@ -95,7 +95,7 @@ class CuttingState(NamedTuple):
     noise : float
         The rounding error of f there.
     size : float
-        The size of the terms that are summed in that f.
+        The largest size of the terms that were summed in f so far.
     stuck : int
         Iterations in a row without progress, as far as rounding errors let it be seen.
     secant_point : SecantPoint or None

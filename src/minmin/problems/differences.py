@@ -25,7 +25,7 @@ class Difference(NamedTuple):
     step : float
         h: every coordinate of y is moved by this.
     error : float
-        A bound on the norm of the error; infinite if L_y is not known.
+        A bound on the norm of the error; infinite without constants.
     """
 
     step: float
@@ -43,7 +43,7 @@ def choose_difference(
     eps = array_eps(y)
     epsilon = max(rounding_error(eps, abs(value)), least_error) if value_error is None else value_error
     spacing = eps * max(1.0, largest_entry(y))
-    if constants is None or not math.isfinite(constants.L_y):
+    if constants is None:
         return Difference(max(math.sqrt(epsilon), math.sqrt(eps) * max(1.0, largest_entry(y))), math.inf)
     L = constants.L_y
     step = max(2.0 * math.sqrt(epsilon / L), 2.0 * spacing)

@@ -35,7 +35,7 @@ class Function(Problem):
         ``grad_x(x, y)`` and ``grad_y(x, y)`` return arrays of the lengths of x and y, or the structures of x and y.
         Like f, they may be infinite or NaN outside of f's domain, but not at the start. If ``grad_y`` is None,
         differences of values replace it: each ∇ᵧf then takes d_y + 1 values, which are counted. With constants, bounds
-        include the error of the differences.
+        include the error of the differences; so L_x and L_y must be finite.
     d_x, d_y : int, optional
         Lengths of x and y, if both are flat arrays.
     x0, y0 : nested dicts, lists, tuples and NamedTuples of arrays and numbers, optional
@@ -109,7 +109,9 @@ class Function(Problem):
         self.grad_x = grad_x
         self.grad_y = grad_y
         self.has_value = value is not None
-        self._constants = require_constants_type(constants)
+        self._constants = c = require_constants_type(constants)
+        if grad_y is None and c is not None and math.isinf(c.L_x + c.L_y):
+            raise InputError("give a finite L_x and L_y, or no constants: L says how exact differences of f are")
         self._prototype = np.zeros(0)
         if x0 is None and y0 is None:
             self.d_x, self.d_y = require_size(d_x, "d_x"), require_size(d_y, "d_y")

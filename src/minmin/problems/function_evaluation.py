@@ -61,7 +61,7 @@ class _FunctionEvaluation(Evaluation):
     def _difference_terms(self, eps: float) -> float:
         """The size of terms whose rounding errors would be the error of differences of values; zero without these."""
         constants = self._problem.constants
-        if self._problem.grad_y is not None or constants is None or not math.isfinite(constants.L_y):
+        if self._problem.grad_y is not None or constants is None:
             return 0.0
         return self._difference.error / (rounding_error(eps, 1.0) * math.sqrt(constants.L_y))
 
