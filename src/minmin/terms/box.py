@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, namespace_of
-from minmin.core.term import Change, Term
+from minmin.core.term import Term
 from minmin.errors import InputError
 from minmin.terms.elementwise import all_true, clip, weighted_sum
 from minmin.terms.parameters import Parameter, make_parameter
@@ -38,9 +38,6 @@ class Box(Term):
     def value(self, v: Array) -> float:
         inside = all_true(v >= self._lower.like(v)) and all_true(v <= self._upper.like(v))
         return 0.0 if inside else math.inf
-
-    def change(self, old: Array, new: Array) -> Change:
-        return Change(self.value(new), 0.0)
 
     def prox(self, v: Array, step: float) -> Array:
         return clip(v, self._lower.like(v), self._upper.like(v))
