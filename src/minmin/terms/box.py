@@ -49,9 +49,6 @@ class Box(Term):
     def dual_scale(self, s: Array) -> float:
         return 1.0 if math.isfinite(self.conjugate(s)) else 0.0
 
-    def project(self, v: Array) -> Array:
-        return self.prox(v, 1.0)
-
     def dual_radius(self, s: Array) -> float:
         return math.inf if math.isfinite(self.diameter(s)) else 0.0
 
