@@ -91,7 +91,7 @@ def test_tensors_that_record_gradients(kind):
 def test_lazy_frames_are_to_be_collected():
     frame = polars.from_pandas(FRAME)
     model = BlockRidge().fit(frame, Y)
-    for call in (lambda X: BlockRidge().fit(X, Y), model.predict, text_columns):
+    for call in (lambda X: BlockRidge().fit(X, Y), model.predict, text_columns, lambda X: model.summary(X, Y)):
         with pytest.raises(InputError, match=r"X is a LazyFrame .*; give X.collect\(\)"):
             call(frame.lazy())
     with pytest.raises(InputError, match=r"y is a LazyFrame .*; give y.collect\(\)"):
@@ -101,7 +101,12 @@ def test_lazy_frames_are_to_be_collected():
 @pytest.mark.parametrize("names", [["size", "size"], [0, 0]])
 def test_columns_of_the_same_name(names):
     twice = pandas.DataFrame(X[:, :2], columns=names)
-    for call in (lambda: BlockRidge().fit(twice, Y), lambda: BlockRidge().fit(X[:, :2], Y).predict(twice)):
+    model = BlockRidge().fit(X[:, :2], Y)
+    for call in (
+        lambda: BlockRidge().fit(twice, Y),
+        lambda: model.predict(twice),
+        lambda: model.standard_errors(twice, Y),
+    ):
         with pytest.raises(InputError, match=f"two columns of X are called {names[0]!r}; rename one"):
             call()
 

@@ -39,6 +39,7 @@ BLOCKS = {
     "penalties per block": {"blocks": {"words": "word_*"}, "alpha": {"words": 1e-2, "rest": 1e-4}},
     "a free block": {"blocks": {"free": ["age", "price", "size"]}, "alpha": {"free": 0.0, "rest": 1e-2}},
     "chosen as cheap, no intercept": {"blocks": [slice(5)], "alpha": (1e-1, 1e-2), "cheap": "block0"},
+    "none is cheap, no intercept": {"alpha": 1e-2, "cheap": []},
 }
 
 

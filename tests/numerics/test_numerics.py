@@ -1,5 +1,7 @@
 """One of each: conjugate gradients, Lanczos and L-BFGS against what they stand for, written out."""
 
+from types import SimpleNamespace
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from minmin.numerics import lbfgs
 from minmin.numerics.cg import conjugate_gradients
 from minmin.numerics.lanczos import ritz_values
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
+from minmin.numerics.step_search import search_along
 
 seeds = st.integers(0, 10**6)
 
@@ -135,3 +138,16 @@ def test_flattening_keeps_inner_products(seed):
     a, b = (minmin.Parts([rng.standard_normal(3), rng.standard_normal(2)], [0.2, 5.0]) for _ in range(2))
     assert flatten(a) @ flatten(b) == pytest.approx(a @ b)
     assert np.allclose(unflatten(flatten(a), a)[1], a[1])
+
+
+def test_a_search_along_a_step_that_rises_from_its_start_ends_without_success():
+    """Rounding errors in a model of f can give such a step; here the slopes at both ends are the same."""
+
+    def at(v):
+        return SimpleNamespace(v=v, gradient=np.ones(1))
+
+    for step in np.ones(1), 1e-3 * np.ones(1):
+        _, found = search_along(
+            at(np.zeros(1)), step, at, lambda *_: None, overshoot=0.5, is_enough=lambda point: False
+        )
+        assert not found

@@ -168,6 +168,11 @@ def identity(size: int, prototype: Array) -> Array:
     return array_namespace(prototype).eye(size, dtype=prototype.dtype, device=device(prototype))
 
 
+def in_double(array: Array) -> np.ndarray[Any, Any]:
+    """The values as a NumPy array in double precision."""
+    return np.asarray(to_numpy(array), dtype=np.float64)
+
+
 def same_kind(first: Array, second: Array) -> bool:
     """Whether two arrays have the same library, dtype and device."""
     if array_namespace(first) is not array_namespace(second) or dtype_name(first) != dtype_name(second):

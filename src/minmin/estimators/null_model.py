@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minmin.core.arrays import largest
+from minmin.core.arrays import in_double, largest
 from minmin.core.rounding import rounding_error
 from minmin.core.rows import reduce_rows
 from minmin.errors import InputError
@@ -123,18 +123,14 @@ def _find_shares(sample: _Sample) -> Vector:
     return np.asarray(intercept - intercept.mean())
 
 
-def _in_double(column: Any) -> Vector:
-    return np.asarray(column, dtype=np.float64)
-
-
 def _differentiate(loss: Loss, target: Vector, weights: Vector, offset: Vector | None, intercept: float) -> Vector:
     """Slope and curvature of the mean loss in the intercept, and a slope that is small enough.
 
     A slope may be the difference of large numbers, so its rounding errors may be larger than itself. They are those of
     the margins, times the curvature.
     """
-    target, weights = _in_double(target), _in_double(weights)
-    margins = np.zeros_like(weights) + intercept if offset is None else _in_double(offset) + intercept
+    target, weights = in_double(target), in_double(weights)
+    margins = np.zeros_like(weights) + intercept if offset is None else in_double(offset) + intercept
     with np.errstate(over="ignore", invalid="ignore"):
         shared = loss.prepare(margins, target)
         slopes = weights * loss.slope(margins, target, shared)
@@ -145,20 +141,20 @@ def _differentiate(loss: Loss, target: Vector, weights: Vector, offset: Vector |
 
 def _average(loss: Loss, target: Vector, weights: Vector, offset: Vector | None) -> Vector:
     """The mean target and the mean offset."""
-    weights = _in_double(weights)
-    return np.array([weights @ _in_double(target), 0.0 if offset is None else weights @ _in_double(offset)])
+    weights = in_double(weights)
+    return np.array([weights @ in_double(target), 0.0 if offset is None else weights @ in_double(offset)])
 
 
 def _add_by_class(loss: Loss, target: Vector, weights: Vector, offset: Vector | None) -> Vector:
-    return np.bincount(target.astype(int), _in_double(weights), minlength=loss.outputs)
+    return np.bincount(target.astype(int), in_double(weights), minlength=loss.outputs)
 
 
 def _measure(loss: Loss, target: Vector, weights: Vector, offset: Vector | None, intercept: Any) -> Vector:
     """The mean loss, and the size of the terms that are summed in it."""
-    weights = _in_double(weights)
+    weights = in_double(weights)
     margins = np.zeros((len(weights), *np.shape(intercept))) + intercept
     if offset is not None:
-        margins = margins + _in_double(offset)
+        margins = margins + in_double(offset)
     with np.errstate(over="ignore", invalid="ignore"):
         shared = loss.prepare(margins, target)
         values = loss.value(margins, target, shared)

@@ -9,6 +9,8 @@ from sklearn.utils.validation import validate_data
 
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
+from minmin.estimators.frames import wrap_frame
+from minmin.estimators.targets import read_given
 from minmin.problems.linear.designs import wrap_checked
 
 _Vector = np.ndarray[Any, Any]
@@ -42,6 +44,7 @@ def check_columns(estimator: Any, X: Any) -> None:
     if isinstance(X, PartitionedMatrix):
         check_partitions(estimator, X, None, reset=False, options={})
     else:
+        wrap_frame(X := read_given(X, "X"))
         validate_data(estimator, X, reset=False, skip_check_array=True)
 
 

@@ -10,7 +10,7 @@ from array_api_compat import is_jax_array
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dtrtrs
 
-from minmin.core.arrays import Array, dtype_name, namespace_of, reshape, to_like, to_numpy, zeros
+from minmin.core.arrays import Array, dtype_name, in_double, namespace_of, reshape, to_like, to_numpy, zeros
 from minmin.core.vectors import Vector, first_array, flatten, unflatten
 
 _LEAST_COSINE = 1e-10
@@ -135,11 +135,6 @@ def inverse_times(pairs: Pairs, vector: Vector) -> Vector:
     first, _ = dtrtrs(upper, along_steps)
     second, _ = dtrtrs(upper, np.diagonal(upper) * first + gamma * (gram @ first - along_changes), trans=1)
     return unflatten(_add_rows(_add_rows(gamma * v, second, S), -gamma * first, R), vector)
-
-
-def in_double(array: Array) -> np.ndarray[Any, Any]:
-    """The values as a NumPy array in double precision."""
-    return np.asarray(to_numpy(array), dtype=np.float64)
 
 
 def least_curvature(pairs: Pairs) -> float:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from minmin.core.arrays import array_eps, namespace_of, reshape, to_like
+from minmin.core.arrays import array_eps, in_double, namespace_of, reshape, to_like
 from minmin.core.vectors import Vector, dot, flatten, norm, unflatten
-from minmin.numerics.lbfgs import Pairs, find_ritz_vectors, in_double
+from minmin.numerics.lbfgs import Pairs, find_ritz_vectors
 
 _TOLERANCE = 1e-3
 """The model is minimised until its proximal gradient is at most this times that at the start. On twelve quadratics with

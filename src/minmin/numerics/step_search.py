@@ -64,8 +64,8 @@ def search_along(
 
     On a convex function the slope at a step's end tells whether the step was too long. The next step ends where the
     secant of the slopes is zero, but is at least a tenth as long, then a hundredth, and so on: a slope that explodes
-    says little. Slopes of a convex function fall as the step shortens. Where they do not, they are rounding errors, or
-    f is not convex, and the search ends without success.
+    says little. Slopes of a convex function fall as the step shortens. Where they do not, or the first is not negative,
+    they are rounding errors, or f is not convex, and the search ends without success.
 
     ``learn(point, step, change, product)`` is called for every point visited: the step there, the change of gradient
     over it, and their inner product.
@@ -92,7 +92,7 @@ def search_along(
             break
         fraction = _FRACTION_WITHOUT_SLOPE
         if 0.0 < end < math.inf:
-            if end > last_end:
+            if end > last_end or slope >= 0.0:
                 break
             last_end = end
             fraction = max(slope / (slope - end), least_fraction)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, array_eps
-from minmin.core.term import Change, Term
+from minmin.core.arrays import Array, array_eps, in_double, to_like
+from minmin.core.term import Term
 from minmin.core.vectors import norm
 from minmin.errors import InputError, as_number
-from minmin.terms.elementwise import weighted_sum
+from minmin.terms.elementwise import find_shift, weighted_sum
 from minmin.terms.parameters import make_parameter
 
 _ROUNDING_ERRORS = 4.0
@@ -22,7 +22,8 @@ projections that was at most 0.9, for d up to 10⁶ in both precisions."""
 class L2Ball(Term):
     """t(v) = 0 if |v - center| <= radius, up to rounding, and infinite elsewhere.
 
-    The proximal map moves v straight towards the centre until it is in the ball, whatever the step.
+    The proximal map moves v straight towards the centre until it is in the ball, whatever the step. With a step per
+    coordinate, those with longer steps move farther.
     The conjugate is radius·|s| + <center, s>.
 
     Parameters
@@ -32,6 +33,8 @@ class L2Ball(Term):
     center : float or array
         One number for all coordinates, or one per coordinate.
     """
+
+    takes_steps = True
 
     def __init__(self, radius: Any, center: Any = 0.0):
         self.radius = as_number(radius, "radius")
@@ -45,14 +48,16 @@ class L2Ball(Term):
     def value(self, v: Array) -> float:
         return 0.0 if self._is_inside(v, norm(self._from_center(v))) else math.inf
 
-    def change(self, old: Array, new: Array) -> Change:
-        return Change(self.value(new), 0.0)
-
     def prox(self, v: Array, step: float) -> Array:
         offset = self._from_center(v)
         distance = norm(offset)
         if self._is_inside(v, distance):
             return v
+        if getattr(step, "shape", ()) and self.radius > 0.0:
+            d = 1.0 / in_double(step)
+            a = in_double(offset) * d
+            shift = find_shift(a, d, self.radius, np.zeros(len(a), dtype=int))
+            return self._center.like(v) + to_like(a / (shift + d), v)
         return self._center.like(v) + offset * (self.radius / distance)
 
     def _from_center(self, v: Array) -> Array:

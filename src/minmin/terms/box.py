@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, namespace_of
-from minmin.core.term import Change, Term
+from minmin.core.term import Term
 from minmin.errors import InputError
 from minmin.terms.elementwise import all_true, clip, weighted_sum
 from minmin.terms.parameters import Parameter, make_parameter
@@ -39,9 +39,6 @@ class Box(Term):
         inside = all_true(v >= self._lower.like(v)) and all_true(v <= self._upper.like(v))
         return 0.0 if inside else math.inf
 
-    def change(self, old: Array, new: Array) -> Change:
-        return Change(self.value(new), 0.0)
-
     def prox(self, v: Array, step: float) -> Array:
         return clip(v, self._lower.like(v), self._upper.like(v))
 
@@ -51,9 +48,6 @@ class Box(Term):
 
     def dual_scale(self, s: Array) -> float:
         return 1.0 if math.isfinite(self.conjugate(s)) else 0.0
-
-    def project(self, v: Array) -> Array:
-        return self.prox(v, 1.0)
 
     def dual_radius(self, s: Array) -> float:
         return math.inf if math.isfinite(self.diameter(s)) else 0.0

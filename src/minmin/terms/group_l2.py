@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import device
 
-from minmin.core.arrays import Array, largest, namespace_of, sum_rows
+from minmin.core.arrays import Array, in_double, largest, namespace_of, sum_rows, to_like, to_numpy
 from minmin.core.term import Change, Term
 from minmin.errors import InputError
-from minmin.terms.elementwise import all_true, largest_scale, lower_scale, weighted_sum
+from minmin.terms.elementwise import all_true, find_shift, largest_scale, lower_scale, weighted_sum
 from minmin.terms.groups import make_groups
 from minmin.terms.parameters import Parameter, kind_of, make_weight
 
@@ -34,7 +34,8 @@ class _Layout(NamedTuple):
 class GroupL2(Term):
     """t(v) = Σ_g w_g |v_g|, the sum of the lengths of groups of coordinates: the penalty of the group lasso.
 
-    The proximal map shortens every v_g by step·w_g, and makes shorter ones 0.
+    The proximal map shortens every v_g by step·w_g, and makes shorter ones 0. With a step per coordinate, v_i is
+    multiplied by r/(r + step_i·w_g), where r is the length of the result.
     The conjugate is 0 where |s_g| <= w_g for all groups and s is 0 outside of them, and infinite elsewhere.
 
     Parameters
@@ -44,6 +45,8 @@ class GroupL2(Term):
     groups : sequence of sequences of int
         The coordinates of every group. No coordinate is in two groups; those in none are free.
     """
+
+    takes_steps = True
 
     def __init__(self, weight: Any, groups: Sequence[Sequence[int]]):
         self.groups = make_groups(groups)
@@ -73,6 +76,11 @@ class GroupL2(Term):
         return Change(weighted_sum(weight, differences), weighted_sum(weight, self._norms(moved)))
 
     def prox(self, v: Array, step: float) -> Array:
+        if getattr(step, "shape", ()):
+            labels, weights = to_numpy(self._layout(v).labels), np.resize(self._weight.value, len(self.groups))
+            d = np.maximum(in_double(step) * np.append(weights, 0.0)[labels], 1e-60)  # 0 is free, and not to divide by
+            lengths = find_shift(in_double(v), d, 1.0, labels)
+            return to_like(in_double(v) * (lengths / (lengths + d)), v)
         xp, norms = namespace_of(v), self._norms(v)
         threshold = float(step) * self._weight.like(v)
         longer = norms > threshold

@@ -8,7 +8,7 @@ from typing import Any
 from array_api_compat import array_namespace, device
 
 from minmin.core.arrays import Array, array_eps, namespace_of
-from minmin.core.term import Change, Term
+from minmin.core.term import Term
 from minmin.errors import InputError, as_number
 from minmin.terms.elementwise import all_true, clip, weighted_sum
 
@@ -38,9 +38,6 @@ class Simplex(Term):
         error = abs(weighted_sum(1.0, v) - self.total)
         allowed = _ROUNDING_ERRORS * array_eps(v) * math.sqrt(v.shape[0]) * self.total
         return 0.0 if error <= allowed and all_true(v >= 0.0) else math.inf
-
-    def change(self, old: Array, new: Array) -> Change:
-        return Change(self.value(new), 0.0)
 
     def prox(self, v: Array, step: float) -> Array:
         """The projection by sorting: Held, Wolfe and Crowder, Math. Programming 6 (1974), 62-88."""
