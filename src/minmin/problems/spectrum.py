@@ -147,8 +147,8 @@ def smoothness_frontier(H: Matrix, d_x: int) -> list[tuple[float, float]]:
         return [blocks.in_original_units(top, max(largest_eigenvalue(blocks.H_yy), blocks.margin))]
     pairs = []
     for L_x in (top + 2.0 * _EXCESSES).tolist():
-        complement = blocks.coupling / (L_x - blocks.eigenvalues - blocks.margin)
-        L_y = largest_eigenvalue(blocks.H_yy + complement @ blocks.coupling.T) + blocks.margin
+        complement, error = blocks.complement(L_x - blocks.eigenvalues - blocks.margin)
+        L_y = largest_eigenvalue(blocks.H_yy + complement) + blocks.margin + error
         pairs.append(blocks.in_original_units(_OFF_THE_FRONTIER * L_x, _OFF_THE_FRONTIER * L_y))
     return pairs
 
@@ -167,8 +167,11 @@ def convexity_frontier(H: Matrix, d_x: int) -> list[tuple[float, float]]:
     schur = blocks.H[:d_x, :d_x] - blocks.H[:d_x, d_x:] @ np.linalg.solve(blocks.H_yy, blocks.H[d_x:, :d_x])
     pairs = [blocks.in_original_units(least - margin, least - margin)]
     for mu_x in (least_eigenvalue(schur) * _FRACTIONS).tolist():
-        complement = blocks.coupling / (blocks.eigenvalues - mu_x - margin)
-        mu_y = least_eigenvalue(blocks.H_yy - complement @ blocks.coupling.T) - margin
+        gaps = blocks.eigenvalues - mu_x - margin
+        if gaps[0] <= 0.0:  # rounding hides whether mu_x is below the eigenvalues of H_xx
+            break
+        complement, error = blocks.complement(gaps)
+        mu_y = least_eigenvalue(blocks.H_yy - complement) - margin - error
         if mu_x > margin and mu_y > 0.0:
             pairs.append(blocks.in_original_units((mu_x - margin) / _OFF_THE_FRONTIER, mu_y / _OFF_THE_FRONTIER))
     return pairs
@@ -190,6 +193,14 @@ class _ScaledBlocks:
         self.coupling = self.H[d_x:, :d_x] @ vectors
         self.H_yy = self.H[d_x:, d_x:]
         self.margin = rounding_margin(self.H)
+
+    def complement(self, gaps: Matrix) -> tuple[Matrix, float]:
+        """H_yx D⁻¹ H_xy, where D has these positive numbers in the eigenbasis, and the error in it.
+
+        A gap may be so small that the error of the coupling, at most the margin per column, is not.
+        """
+        errors = self.margin * (2.0 * np.linalg.norm(self.coupling, axis=0) + self.margin) / gaps
+        return (self.coupling / gaps) @ self.coupling.T, float(errors.sum())
 
     def in_original_units(self, for_x: float, for_y: float) -> tuple[float, float]:
         return self.scales[0] * for_x, self.scales[1] * for_y
