@@ -105,6 +105,13 @@ def test_where_f_overflows_at_the_start_the_message_names_the_columns():
     assert "gradient may be wrong" not in str(caught.value)
 
 
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_where_f_overflows_the_message_names_huge_targets(loss):
+    X, Y, target = draw("poisson")
+    with pytest.raises(minmin.NonFiniteError, match=r"targets are up to .*e\+200; scale them"):
+        minmin.minimize(GLM(X, Y, 1e200 * target, loss, alpha_x=1e-3, alpha_y=1e-3))
+
+
 def test_units_are_powers_of_two_for_columns_that_differ():
     X, Y, target = draw("squared")
 

@@ -168,8 +168,11 @@ class LinearEvaluation(SecondOrderEvaluation):
     def cause_of_infinity(self) -> str:  # type: ignore[override]
         sizes = [largest(block.column_norms()) for block in (self.model.x_block, self.model.y_block)]
         size = max(sizes) / math.sqrt(self.model.x_block.design.shape[0])
-        what = f"a column has numbers of about {size:.1g}, and targets are up to {largest(self.model.target):.1g}"
-        return f"the loss is not finite here: {what}; scale what is large, or start nearer to zero"
+        target = largest(self.model.target)
+        what = f"a column has numbers of about {size:.1g}; scale it"
+        if target > size:
+            what = f"targets are up to {target:.1g}; scale them"
+        return f"the loss is not finite here: {what}, or start nearer to zero"
 
     def _compute_rounding(self) -> RoundingScale:
         """The fixed terms are |√w ℓ'|/√sup ℓ'': the terms that Xᵀ(w ℓ') sums may be large although the sum is small.
