@@ -15,8 +15,7 @@ from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.ones import OnesDesign
 from minmin.problems.linear.pairs import MOST_PAIRS
 from minmin.problems.linear.partitioned import PartitionedDesign
-from minmin.problems.linear.rows.design import RowDesign
-from minmin.problems.linear.rows.matrix import RowMatrix
+from minmin.problems.linear.rows.design import RowDesign, RowMatrix
 
 MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_IF_MANY = 30, 100
 """If Y is sparse, YᵀY is computed from pairs of numbers in the same row. If they are few, it takes 11 ns per pair to

@@ -23,8 +23,7 @@ from minmin.problems.linear.designs import Design as LinearDesign
 from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.mixed import MixedDesign, select_rows
 from minmin.problems.linear.ones import OnesDesign
-from minmin.problems.linear.rows.design import RowDesign
-from minmin.problems.linear.rows.matrix import RowMatrix
+from minmin.problems.linear.rows.design import RowDesign, RowMatrix
 
 _MOST_COST_RATIO, _MOST_COST_RATIO_SPARSE = 128, 48
 """A block goes into Y if computing YᵀY takes at most this many multiplications per number in the data. A multiplication

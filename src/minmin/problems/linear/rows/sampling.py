@@ -23,7 +23,7 @@ def sample_elsewhere(
     """What :func:`minmin.problems.linear.sampling.sample_gram` returns, from the same rows."""
     assert isinstance(x_design, RowDesign)
     assert isinstance(y_design, RowDesign)
-    session = h.rows
+    session = x_design.rows_session
     args = h.value, y_design.value, x_design.value, columns
     if count >= session.count:
         return _add(session.fetch(Reduction(_gram_of_all, args, "list")))

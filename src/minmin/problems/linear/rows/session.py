@@ -205,7 +205,7 @@ class RowSession(Rows):
         return tuple(pieces[place] for place in np.argsort(self.order))
 
     def gather(self, vector: RowVector) -> np.ndarray[Any, Any]:
-        per_group = self.fetch(Reduction(_itself, (vector,), "list"))
+        per_group = self.fetch(Reduction(keep, (vector,), "list"))
         pieces = [np.split(group, np.cumsum(sizes)[:-1]) for group, sizes in zip(per_group, self.sizes, strict=True)]
         return np.concatenate(self.order_by_partition(pieces))
 
@@ -216,7 +216,7 @@ class RowSession(Rows):
         pieces = np.split(array, np.cumsum(lengths)[:-1])
         places = iter(self.order)
         per_group = PerGroup([np.concatenate([pieces[next(places)] for _ in group]) for group in self.sizes])
-        vector: RowVector = self.apply(_itself, per_group, example=array[:1])
+        vector: RowVector = self.apply(keep, per_group, example=array[:1])
         return vector
 
     def _exchange(self, reductions: Sequence[Reduction]) -> list[Any]:
@@ -310,7 +310,8 @@ def _first_row(column: Array) -> Array:
     return column[:1]
 
 
-def _itself(value: Any) -> Any:
+def keep(value: Any) -> Any:
+    """The value itself, to have a name for it where the rows are."""
     return value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minmin.core.arrays import Array, inner, largest, total, weighted_square
-from minmin.core.rows import Reduction, prefetch
+from minmin.core.rows import Reduction, RowValue, prefetch
 from minmin.problems.linear.penalized_design import PenalizedDesign, inner_of_rows, inner_of_squares
 from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.loss import RowHessian, RowLoss
@@ -28,7 +28,7 @@ def prepare_y_system(evaluation: LinearEvaluation) -> None:
     """What a Newton step in y needs."""
     y_block, h = evaluation.model.y_block, evaluation.margin_hessian
     if isinstance(h, RowHessian) and not y_block.is_zero:
-        prefetch(_adjoint(y_block, evaluation.residual), h.request_gram(y_block.design))
+        prefetch(_adjoint(y_block, evaluation.residual), h.value.request("gram", _rows_of(y_block)))
 
 
 def prepare_bound(evaluation: LinearEvaluation, image: Array, residual: Array) -> None:
@@ -48,7 +48,7 @@ def prepare_bound(evaluation: LinearEvaluation, image: Array, residual: Array) -
         Reduction(largest, (h.diagonal,), "max"),
         Reduction(total, (h.diagonal,)),
         Reduction(largest, (residual,), "max"),
-        loss.request_mean(evaluation.margins, m.target, evaluation.shared, m.weights),
+        loss.for_rows.request("mean", evaluation.margins, m.target, evaluation.shared, m.weights),
     ]
     if m.offset is not None:
         wanted.append(Reduction(weighted_square, (h.diagonal, m.offset)))
@@ -59,5 +59,9 @@ def prepare_bound(evaluation: LinearEvaluation, image: Array, residual: Array) -
 
 
 def _adjoint(block: PenalizedDesign, residual: Array) -> Reduction:
+    return _rows_of(block).request("adjoint", residual)
+
+
+def _rows_of(block: PenalizedDesign) -> RowValue:
     assert isinstance(block.design, RowDesign)
-    return block.design.request_adjoint(residual)
+    return block.design.value
