@@ -54,6 +54,11 @@ class Design(ABC):
     shape: tuple[int, int]
 
     @property
+    def for_rows(self) -> Any:
+        """What stands for this design in functions that ``minmin.core.rows`` calls."""
+        return self
+
+    @property
     @abstractmethod
     def prototype(self) -> Array:
         """An empty vector with the library, dtype and device of the design."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from minmin.core.arrays import Array, array_eps, largest, total, weighted_square
+from minmin.core.arrays import Array, array_eps, inner, largest, total, weighted_square
 from minmin.core.rounding import rounding_error
+from minmin.core.rows import Reduction, prefetch, request
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.penalized_design import inner_of_rows, inner_of_squares
+from minmin.problems.linear.rows.loss import RowHessian, RowLoss
 
 if TYPE_CHECKING:
     from minmin.problems.linear.evaluation import LinearEvaluation, LinearYStepModel
@@ -100,3 +102,33 @@ class Rounding:
         terms = self._residual_size(self._x_block.row_norms_over_penalty())
         in_penalty = math.sqrt(penalty.product(self._x, self._x))
         return rounding_error(self._eps, terms + in_penalty + size * self._margin_error), size
+
+
+def prefetch_sums(evaluation: LinearEvaluation, image: Array, residual: Array) -> None:
+    """Get what ∇ₓ, :class:`Rounding` and the dual point need in one exchange, if rows are elsewhere.
+
+    ``image`` and ``residual`` are as in LinearYStepModel.
+    """
+    m, h, loss = evaluation.model, evaluation.margin_hessian, evaluation.model.loss
+    if not (isinstance(loss, RowLoss) and isinstance(h, RowHessian)):
+        return
+    blocks = m.x_block, m.y_block
+    row_norms = [block.design.row_norms_squared for block in blocks]
+    if not m.x_block.penalty.is_one_number:
+        row_norms.append(m.x_block.row_norms_over_penalty())
+    wanted = [
+        *(request(block.design.for_rows, "adjoint", residual) for block in blocks),
+        *(Reduction(inner_of_rows, (h.diagonal, rows)) for rows in row_norms),
+        *(Reduction(inner_of_squares, (residual, rows)) for rows in row_norms),
+        Reduction(inner, (evaluation.residual, evaluation.loss_slope)),
+        Reduction(largest, (h.diagonal,), "max"),
+        Reduction(total, (h.diagonal,)),
+        Reduction(largest, (residual,), "max"),
+        request(loss.for_rows, "mean", evaluation.margins, m.target, evaluation.shared, m.weights),
+    ]
+    if m.offset is not None:
+        wanted.append(Reduction(weighted_square, (h.diagonal, m.offset)))
+    dual_point = loss.request_dual_point(image, evaluation.margins, m.target, h)
+    if dual_point is not None:
+        wanted.append(dual_point)
+    prefetch(*wanted)

@@ -11,14 +11,15 @@ from minmin.core.arrays import Array, array_eps, inner, largest, weighted_square
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.row_sum import RowSum
-from minmin.core.rows import map_rows
+from minmin.core.rows import Reduction, map_rows, prefetch, request
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.coupled_preconditioner import couple_outputs
+from minmin.problems.linear.duality_rounding import prefetch_sums
 from minmin.problems.linear.margin_hessian import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner
 from minmin.problems.linear.row_gradients import estimate_change, find_row_smoothness
-from minmin.problems.linear.rows.sums import prepare_bound, prepare_slope, prepare_y_system
+from minmin.problems.linear.rows.loss import RowHessian
 from minmin.problems.linear.unboundedness import is_unbounded_along
 from minmin.problems.spectrum import Matrix
 
@@ -196,8 +197,11 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
-        prepare_y_system(self)
-        return self.model.y_block.hessian(self.margin_hessian)
+        y_block, h = self.model.y_block, self.margin_hessian
+        if isinstance(h, RowHessian) and not y_block.is_zero:
+            design = y_block.design.for_rows
+            prefetch(request(design, "adjoint", self.residual), request(h.value, "gram", design))
+        return y_block.hessian(h)
 
     def hess_yy_product(self, dy: Array) -> Array:
         y_block = self.model.y_block
@@ -235,7 +239,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         residual = self.residual
         if not self.model.y_block.is_zero:
             residual = residual + self.margin_hessian.times(image)
-        prepare_bound(self, image, residual)
+        prefetch_sums(self, image, residual)
         return LinearYStepModel(dy, self.model.x_block.gradient(residual, self.x), image, residual)
 
     def model_here(self) -> LinearYStepModel:
@@ -244,7 +248,8 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images
-        prepare_slope(self, image)
+        design = self.model.y_block.design.for_rows
+        prefetch(request(design, "adjoint", self.residual), Reduction(inner, (self.residual, image)))
         in_x = inner(self.residual, image) + self.model.x_block.penalty.product(self.x, direction.dx)
         return in_x + dot(self.grad_y, dy)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 from minmin.core.arrays import Array, to_like
 from minmin.problems.linear.designs import Design, select
@@ -22,6 +23,11 @@ class MarginHessian(ABC):
 
     def __init__(self, diagonal: Array):
         self.diagonal = diagonal
+
+    @property
+    def for_rows(self) -> Any:
+        """What stands for this operator in functions that ``minmin.core.rows`` calls."""
+        return self
 
     @abstractmethod
     def times(self, change: Array) -> Array:

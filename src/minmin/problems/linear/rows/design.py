@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import is_numpy_array
 
 from minmin.core.arrays import Array
-from minmin.core.rows import RowValue, RowVector, reduce_rows
+from minmin.core.rows import RowValue, RowVector, reduce_rows, request
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
 from minmin.problems.linear.designs import Design
@@ -37,6 +37,10 @@ class RowDesign(Design):
         self._dtype, self._is_dense = dtype[0], all(is_dense)
         self._stored: int = sum(stored)
 
+    @property
+    def for_rows(self) -> RowValue:
+        return self.value
+
     def _example(self, tail: tuple[int, ...] = ()) -> Array:
         """One row of a vector with these further dimensions."""
         return np.ones((1, *tail), dtype=self._dtype)
@@ -55,15 +59,15 @@ class RowDesign(Design):
         return self.rows_session.zeros(v.shape[1:], self._dtype)
 
     def adjoint(self, r: RowVector) -> Array:
-        return self.value.request("adjoint", r).compute()
+        return request(self.value, "adjoint", r).compute()
 
     def gram(self, weights: RowVector, rows: Matrix | None = None) -> Array:
         if rows is not None:
             raise _refuse_rows()
-        return self.value.request("gram", weights).compute()
+        return request(self.value, "gram", weights).compute()
 
     def column_squares(self, r: RowVector) -> Array:
-        return self.value.request("column_squares", r).compute()
+        return request(self.value, "column_squares", r).compute()
 
     def row_squares(self, v: Array) -> RowVector:
         vector: RowVector = self.value.call("row_squares", v.copy(), example=self._example(v.shape[1:]))

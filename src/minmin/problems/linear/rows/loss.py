@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from minmin.core.arrays import Array
-from minmin.core.rows import Reduction, RowValue, RowVector, map_rows
+from minmin.core.rows import Reduction, RowValue, RowVector, map_rows, request
 from minmin.core.second_order import Gauge
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.losses.base import DualPoint, Loss
 from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
 from minmin.problems.linear.penalties import Penalty
-from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.session import RowSession, keep
 
 
@@ -44,7 +43,7 @@ class RowLoss(Loss):
         return self._value.call("value", margins, target, shared)
 
     def mean(self, margins: Array, target: Array, shared: Array, weights: Array) -> float:
-        return float(self._value.request("mean", margins, target, shared, weights).compute())
+        return float(request(self._value, "mean", margins, target, shared, weights).compute())
 
     def infimum(self, target: Array) -> Array | None:
         return None if self.loss.infimum(target.example) is None else self._value.call("infimum", target)
@@ -69,7 +68,7 @@ class RowLoss(Loss):
         """The dual point, to be fetched with other sums; None if it depends on the ``left`` of find_dual_point."""
         if type(self.loss).find_dual_point is not Loss.find_dual_point:
             return None
-        return self._value.request("find_dual_point", change, margins, target, None, near.value, 0.0, combine="list")
+        return request(self._value, "find_dual_point", change, margins, target, None, near.value, 0.0, combine="list")
 
     def find_dual_point(
         self,
@@ -82,23 +81,23 @@ class RowLoss(Loss):
         most_scale: float = 1.0,
     ) -> DualPoint:
         assert isinstance(near, RowHessian)
-        request = self.request_dual_point(change, margins, target, near)
-        if request is not None:
-            return _add_points(request.compute())
+        requested = self.request_dual_point(change, margins, target, near)
+        if requested is not None:
+            return _add_points(requested.compute())
         args = change, margins, target, weights, near.value, left
-        point = _add_points(self._value.request("find_dual_point", *args, combine="list").compute())
+        point = _add_points(request(self._value, "find_dual_point", *args, combine="list").compute())
         if point.scale == 1.0:
             return point
-        return _add_points(self._value.request("find_dual_point", *args, point.scale, combine="list").compute())
+        return _add_points(request(self._value, "find_dual_point", *args, point.scale, combine="list").compute())
 
     def distance(self, change: Array, margins: Array, target: Array) -> float:
-        return float(self._value.request("distance", change, margins, target, combine="max").compute())
+        return float(request(self._value, "distance", change, margins, target, combine="max").compute())
 
     def rises(self, change: Array, target: Array, slack: Array) -> bool:
-        return bool(self._value.request("rises", change, target, slack, combine="any").compute())
+        return bool(request(self._value, "rises", change, target, slack, combine="any").compute())
 
     def falls(self, change: Array, target: Array, slack: Array) -> bool:
-        return bool(self._value.request("falls", change, target, slack, combine="any").compute())
+        return bool(request(self._value, "falls", change, target, slack, combine="any").compute())
 
     def identity(self) -> Iterable[Any]:
         return self.loss.identity()
@@ -116,16 +115,19 @@ class RowHessian(MarginHessian):
         self.value = value
         super().__init__(map_rows(getattr, value, "diagonal"))
 
+    @property
+    def for_rows(self) -> RowValue:
+        return self.value
+
     def times(self, change: Array) -> RowVector:
         vector: RowVector = self.value.call("times", change)
         return vector
 
     def gram(self, design: Design) -> Array:
-        assert isinstance(design, RowDesign)
-        return self.value.request("gram", design.value).compute()
+        return request(self.value, "gram", design.for_rows).compute()
 
     def sum_of_rows(self) -> Array | None:
-        return None if self.value.example.sum_of_rows() is None else self.value.request("sum_of_rows").compute()
+        return None if self.value.example.sum_of_rows() is None else request(self.value, "sum_of_rows").compute()
 
 
 def make_diagonal_hessian(diagonal: Array) -> MarginHessian:
