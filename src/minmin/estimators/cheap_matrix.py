@@ -13,8 +13,8 @@ from minmin.estimators.counts import count_pairs, count_stored, is_sparse
 from minmin.problems.linear.designs import Design as LinearDesign
 from minmin.problems.linear.designs import wrap_checked
 from minmin.problems.linear.ones import OnesDesign
-from minmin.problems.linear.pairs import MOST_PAIRS
 from minmin.problems.linear.partitioned import PartitionedDesign
+from minmin.problems.linear.row_pieces import MOST_PAIRS
 from minmin.problems.linear.rows.design import RowDesign, RowMatrix
 
 MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_IF_MANY = 30, 100

@@ -12,8 +12,8 @@ from array_api_compat import is_numpy_array
 
 from minmin.core.arrays import Array
 from minmin.errors import InputError, as_count, require_values
-from minmin.problems.linear.code_pieces import CodePieces, count_rows_at_once
 from minmin.problems.linear.designs import Design, piece_rows
+from minmin.problems.linear.row_pieces import RowPieces, count_rows_at_once
 from minmin.problems.spectrum import Matrix
 
 _LARGEST_INT32 = int(np.iinfo(np.int32).max)
@@ -77,8 +77,8 @@ class CategoricalDesign(Design):
         return self.shape[1] + int(self._has_missing)
 
     @cached_property
-    def _pieces(self) -> CodePieces:
-        return CodePieces(self.places, self._width, self._dtype)
+    def _pieces(self) -> RowPieces:
+        return RowPieces.of_codes(self.places, self._width, self._dtype)
 
     @property
     def prototype(self) -> Array:
@@ -107,7 +107,7 @@ class CategoricalDesign(Design):
             for first, end in enumerate(ends.tolist()):
                 later = both[:, end - features + first : end]
                 np.add(places[:, first, None] * pair_dtype(width), places[:, first:], out=later)
-            total += CodePieces(both, width**2, self._dtype).adjoint(weights[start : start + at_once])
+            total += RowPieces.of_codes(both, width**2, self._dtype).adjoint(weights[start : start + at_once])
         once = total.reshape(width, width)[: self.shape[1], : self.shape[1]]
         whole: Array = once + once.T
         np.fill_diagonal(whole, np.diagonal(once))

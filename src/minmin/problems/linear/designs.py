@@ -29,8 +29,7 @@ from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.datasets.sparse_checks import read_csr
 from minmin.errors import InputError
 from minmin.problems.linear.idle_rows import blank_idle_rows
-from minmin.problems.linear.pairs import RowPairs
-from minmin.problems.linear.row_pieces import RowPieces
+from minmin.problems.linear.row_pieces import RowPairs, RowPieces, share
 from minmin.problems.spectrum import Matrix, gram
 
 _ROWS_AT_A_TIME = 2048
@@ -240,7 +239,7 @@ class SparseDesign(Design):
 
     @cached_property
     def _pieces(self) -> RowPieces:
-        return RowPieces(self.matrix)
+        return RowPieces.of_matrix(self.matrix)
 
     @property
     def prototype(self) -> Array:
@@ -265,7 +264,7 @@ class SparseDesign(Design):
     def _squared(self) -> RowPieces:
         """A∘A, which shares its indices with A."""
         m = self.matrix
-        return RowPieces(scipy.sparse.csr_array((m.data * m.data, m.indices, m.indptr), shape=m.shape))
+        return RowPieces.of_matrix(share(scipy.sparse.csr_array, m.shape, m.data * m.data, m.indices, m.indptr))
 
     def column_squares(self, r: Array) -> Array:
         return self._squared.adjoint(r)

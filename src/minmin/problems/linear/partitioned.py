@@ -15,7 +15,7 @@ from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
 from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign, piece_rows, wrap_checked
 from minmin.problems.linear.ones import OnesDesign
-from minmin.problems.linear.row_pieces import fill, run_tasks, sum_tasks, transpose
+from minmin.problems.linear.row_pieces import run_tasks, share, sum_tasks, transpose
 from minmin.problems.spectrum import Matrix, gram
 
 _NUMBERS_PER_PIECE, _LEAST_NUMBERS_PER_COLUMN = 1_000_000, 8
@@ -199,9 +199,7 @@ class PartitionedDesign(Design):
 def _square(piece: Any) -> Any:
     if not scipy.sparse.issparse(piece):
         return piece * piece
-    squared = scipy.sparse.csr_array(piece.shape, dtype=piece.dtype)
-    fill(squared, piece.data * piece.data, piece.indices, piece.indptr)
-    return squared
+    return share(scipy.sparse.csr_array, piece.shape, piece.data * piece.data, piece.indices, piece.indptr)
 
 
 def _transpose(piece: Any) -> Any:
