@@ -13,8 +13,8 @@ import minmin
 from minmin import InputError
 from minmin.problems import GLM, CategoricalDesign, Design, MixedDesign, Softmax
 from minmin.problems.linear import row_pieces
-from minmin.problems.linear.designs import make_design
-from minmin.problems.linear.ones import OnesDesign
+from minmin.problems.linear.categories import OnesDesign
+from minmin.problems.linear.checked_designs import make_design
 
 ROWS, SIZES = 150, [3, 1, 5, 4]
 

@@ -10,9 +10,9 @@ import scipy.sparse
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.estimators.blocks import Columns
 from minmin.estimators.counts import count_pairs, count_stored, is_sparse
+from minmin.problems.linear.categories import OnesDesign
+from minmin.problems.linear.checked_designs import wrap_checked
 from minmin.problems.linear.designs import Design as LinearDesign
-from minmin.problems.linear.designs import wrap_checked
-from minmin.problems.linear.ones import OnesDesign
 from minmin.problems.linear.partitioned import PartitionedDesign
 from minmin.problems.linear.row_pieces import MOST_PAIRS
 from minmin.problems.linear.rows.design import RowDesign, RowMatrix

@@ -11,7 +11,8 @@ import scipy.sparse
 
 from minmin.core.arrays import Array, namespace_of, to_like, to_numpy
 from minmin.errors import InputError
-from minmin.problems.linear.designs import DenseDesign, Design, make_design, piece_rows, select, wrap_checked
+from minmin.problems.linear.checked_designs import make_design
+from minmin.problems.linear.designs import DenseDesign, Design, piece_rows, select
 from minmin.problems.spectrum import Matrix, gram
 
 _COLUMNS_AT_A_TIME = 8
@@ -43,6 +44,7 @@ class MixedDesign(Design):
         ]
         self._starts = np.concatenate([[0], np.cumsum([design.shape[1] for design in designs])])
         self.shape = (rows, int(self._starts[-1]))
+        self.is_dense = all(part.is_dense for part in self.parts)
 
     @property
     def prototype(self) -> Array:
@@ -88,8 +90,8 @@ class MixedDesign(Design):
         return sum(others, start=first)
 
     def rows(self, chosen: Any) -> MixedDesign:
-        """The design with only these rows; every part must be a matrix or have this method."""
-        return MixedDesign([select_rows(part, chosen) for part in self.parts])
+        """The design with only these rows."""
+        return MixedDesign([part.rows(chosen) for part in self.parts])
 
     def columns(self, chosen: Matrix) -> Design:
         """Columns that follow each other and are of one part stay one part."""
@@ -117,10 +119,6 @@ class MixedDesign(Design):
         return select(xp.concat(some, axis=1), np.argsort(by_part), axis=1)
 
     @property
-    def is_dense(self) -> bool:
-        return all(part.is_dense for part in self.parts)
-
-    @property
     def stored(self) -> int:
         return sum(part.stored for part in self.parts)
 
@@ -132,12 +130,6 @@ class MixedDesign(Design):
 
     def arrays(self) -> tuple[Array, ...]:
         return tuple(array for part in self.parts for array in part.arrays())
-
-
-def select_rows(design: Any, chosen: Any) -> Design:
-    """Some rows of a design that has a method ``rows`` or is a matrix."""
-    some: Design = design.rows(chosen) if hasattr(design, "rows") else wrap_checked(design.matrix[chosen])
-    return some
 
 
 def _cross_gram(left: Design, right: Design, weights: Array) -> Array:

@@ -21,16 +21,15 @@ from minmin.core.second_order import SecondOrderProblem
 from minmin.core.term import Term
 from minmin.core.vectors import square
 from minmin.errors import InputError
-from minmin.problems.linear.categories import CategoricalDesign
+from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
+from minmin.problems.linear.checked_designs import make_designs, refuse_huge
 from minmin.problems.linear.constants import LinearConstants
-from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign, make_designs, refuse_huge
+from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign, blank_idle_rows
 from minmin.problems.linear.duality import bound_by_duality, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
-from minmin.problems.linear.idle_rows import blank_idle_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.losses.targets import check_offset_shape
 from minmin.problems.linear.mixed import MixedDesign
-from minmin.problems.linear.ones import OnesDesign
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
 from minmin.problems.linear.row_gradients import explain_no_rows

@@ -9,7 +9,7 @@ import numpy as np
 from minmin.core.arrays import Array, to_like
 from minmin.core.rows import Reduction, RowVector
 from minmin.errors import InputError
-from minmin.problems.linear.designs import wrap_checked
+from minmin.problems.linear.checked_designs import wrap_checked
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.losses.targets import check_offset_shape
 from minmin.problems.linear.rows.dask_data import load_rows

@@ -7,20 +7,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_numpy_array
 
 from minmin.core.arrays import Array
 from minmin.core.rows import RowValue, RowVector, reduce_rows, request
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
-from minmin.problems.linear.designs import Design
+from minmin.problems.linear.designs import Design, NumpyDesign
 from minmin.problems.linear.partitioned import PartitionedDesign
 from minmin.problems.linear.rows.group import RowCount, digest
 from minmin.problems.linear.rows.session import RowSession
 from minmin.problems.spectrum import Matrix
 
 
-class RowDesign(Design):
+class RowDesign(NumpyDesign):
     """The designs of all groups of rows, one above the other. Products with it are RowVectors, or sums over rows.
 
     Parameters
@@ -29,12 +28,14 @@ class RowDesign(Design):
         The design of every group.
     """
 
+    refusal = "is on a cluster, which works only with NumPy vectors; give x0 and y0 as such"
+
     def __init__(self, value: RowValue):
         self.value = value
         self.rows_session: RowSession = value.rows  # type: ignore[assignment]
         columns, dtype, is_dense, stored = zip(*reduce_rows(_describe, value, combine="list"), strict=True)
         self.shape = self.rows_session.count, columns[0]
-        self._dtype, self._is_dense = dtype[0], all(is_dense)
+        self.dtype, self.is_dense = dtype[0], all(is_dense)
         self._stored: int = sum(stored)
 
     @property
@@ -43,11 +44,7 @@ class RowDesign(Design):
 
     def _example(self, tail: tuple[int, ...] = ()) -> Array:
         """One row of a vector with these further dimensions."""
-        return np.ones((1, *tail), dtype=self._dtype)
-
-    @property
-    def prototype(self) -> Array:
-        return np.zeros(0, dtype=self._dtype)
+        return np.ones((1, *tail), dtype=self.dtype)
 
     def image(self, v: Array) -> RowVector:
         v = v.copy()  # the caller may change it before it is sent
@@ -56,7 +53,7 @@ class RowDesign(Design):
         return image
 
     def zero_image(self, v: Array) -> RowVector:
-        return self.rows_session.zeros(v.shape[1:], self._dtype)
+        return self.rows_session.zeros(v.shape[1:], self.dtype)
 
     def adjoint(self, r: RowVector) -> Array:
         return request(self.value, "adjoint", r).compute()
@@ -79,7 +76,7 @@ class RowDesign(Design):
         return vector
 
     def ones(self) -> RowVector:
-        vector: RowVector = self.rows_session.apply(np.ones, RowCount, self._dtype, example=self._example())
+        vector: RowVector = self.rows_session.apply(np.ones, RowCount, self.dtype, example=self._example())
         return vector
 
     def columns(self, chosen: Matrix) -> RowDesign:
@@ -89,19 +86,11 @@ class RowDesign(Design):
         raise _refuse_rows()
 
     @property
-    def is_dense(self) -> bool:
-        return self._is_dense
-
-    @property
     def stored(self) -> int:
         return self._stored
 
-    def to_like(self, prototype: Array, name: str) -> RowDesign:
-        if not is_numpy_array(prototype):
-            raise InputError(f"{name} is on a cluster, which works only with NumPy vectors; give x0 and y0 as such")
-        if prototype.dtype == self._dtype:
-            return self
-        return RowDesign(self.value.call("to_like", prototype[:0], name, example=_NO_EXAMPLE))
+    def with_dtype(self, dtype: Any, name: str) -> RowDesign:
+        return RowDesign(self.value.call("to_like", np.zeros(0, dtype), name, example=_NO_EXAMPLE))
 
     def to_float64(self) -> Any:
         raise InputError(
