@@ -16,7 +16,7 @@ from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, Se
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.coupled_preconditioner import couple_outputs
 from minmin.problems.linear.duality_rounding import prefetch_sums
-from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.losses.base import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner
 from minmin.problems.linear.row_gradients import estimate_change, find_row_smoothness
 from minmin.problems.linear.rows.loss import RowHessian

@@ -13,7 +13,7 @@ from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.rows import RowVector, reduce_rows
 from minmin.core.vectors import dot
 from minmin.problems.linear.designs import Design
-from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.losses.base import MarginHessian
 from minmin.problems.linear.penalties import Penalty
 
 _ALIKE = 4.0

@@ -11,7 +11,7 @@ from minmin.core.arrays import namespace_of, to_numpy
 from minmin.core.rounding import rounding_error
 from minmin.core.rows import Reduction, reduce_rows
 from minmin.problems.linear.designs import DenseDesign, Design
-from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.losses.base import MarginHessian
 from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.group import PerGroup
 from minmin.problems.linear.rows.session import RowSession

@@ -12,8 +12,7 @@ from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, 
 from minmin.core.second_order import Gauge
 from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.losses import FAR, Loss
-from minmin.problems.linear.losses.targets import check_classes
-from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.losses.base import MarginHessian, require_targets
 from minmin.problems.linear.penalties import Penalty
 from minmin.problems.spectrum import Matrix
 
@@ -37,7 +36,8 @@ class SoftmaxLoss(Loss):
         self.outputs = classes
 
     def check_target(self, target: Array) -> Array:
-        return check_classes(target, self.outputs)
+        allowed = (target >= 0) & (target < self.outputs) & (target == namespace_of(target).floor(target))
+        return require_targets(allowed, target, f"give classes as whole numbers, 0 to {self.outputs - 1}")
 
     def infimum(self, target: Array) -> Array:
         return 0.0 * target

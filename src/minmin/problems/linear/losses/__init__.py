@@ -2,9 +2,8 @@
 
 from minmin.problems.linear.losses.base import FAR, Loss
 from minmin.problems.linear.losses.binary import CLogLog, Logistic, Probit
-from minmin.problems.linear.losses.kinked import Huber, SquaredHinge
 from minmin.problems.linear.losses.log_link import Gamma, NegativeBinomial, Poisson, Tweedie
-from minmin.problems.linear.losses.squared import Squared
+from minmin.problems.linear.losses.squares import Huber, Squared, SquaredHinge
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss

@@ -9,8 +9,7 @@ from minmin.core.arrays import Array
 from minmin.core.rows import Reduction, RowValue, RowVector, map_rows, request
 from minmin.core.second_order import Gauge
 from minmin.problems.linear.designs import Design
-from minmin.problems.linear.losses.base import DualPoint, Loss
-from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
+from minmin.problems.linear.losses.base import DiagonalHessian, DualPoint, Loss, MarginHessian
 from minmin.problems.linear.penalties import Penalty
 from minmin.problems.linear.rows.session import RowSession, keep
 
