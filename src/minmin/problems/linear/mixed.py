@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -55,11 +56,7 @@ class MixedDesign(Design):
             yield part, slice(start, stop)
 
     def image(self, v: Array) -> Array:
-        total: Any = None
-        for part, here in self._slices():
-            image = part.image(v[here, ...])
-            total = image if total is None else total + image
-        return total
+        return reduce(add, (part.image(v[here, ...]) for part, here in self._slices()))
 
     def adjoint(self, r: Array) -> Array:
         return namespace_of(r).concat([part.adjoint(r) for part in self.parts])
@@ -81,13 +78,11 @@ class MixedDesign(Design):
         return namespace_of(r).concat([part.column_squares(r) for part in self.parts])
 
     def row_squares(self, v: Array) -> Array:
-        first, *others = (part.row_squares(v[here, ...]) for part, here in self._slices())
-        return sum(others, start=first)
+        return reduce(add, (part.row_squares(v[here, ...]) for part, here in self._slices()))
 
     @cached_property
     def row_norms_squared(self) -> Array:
-        first, *others = (part.row_norms_squared for part in self.parts)
-        return sum(others, start=first)
+        return reduce(add, (part.row_norms_squared for part in self.parts))
 
     def rows(self, chosen: Any) -> MixedDesign:
         """The design with only these rows."""

@@ -29,10 +29,9 @@ from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.mixed import MixedDesign
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
-from minmin.problems.linear.row_gradients import explain_no_rows
 from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.rows.design import RowDesign
-from minmin.problems.linear.rows.metrics import RowMetrics
+from minmin.problems.linear.rows.session import RowMetrics
 from minmin.problems.linear.term_duality import bound_with_terms
 from minmin.problems.spectrum import EXPENSIVE
 
@@ -145,7 +144,11 @@ class LinearModel(SecondOrderProblem):
 
     @property
     def row_obstacle(self) -> str:
-        return explain_no_rows(self)
+        if self.loss.outputs > 1:
+            return f"the loss {self.loss.name!r} has several margins per row"
+        if self.loss.max_curvature == math.inf:
+            return f"the loss {self.loss.name!r} has no bound on its curvature"
+        return ""
 
     @property
     def units(self) -> Array | float:
