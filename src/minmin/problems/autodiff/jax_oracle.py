@@ -54,8 +54,7 @@ class JaxOracle(Oracle):
     def _check(self) -> float:
         """Trace the function once, to find errors early; the precision of what it returns."""
         x, y = (jax.ShapeDtypeStruct((s.size,), self.dtype) for s in self.structures)
-        traced = self._run(lambda: jax.make_jaxpr(self._compiled.joint, return_shape=True)(x, y))
-        jaxpr, returned = traced
+        jaxpr, returned = self._run(lambda: jax.make_jaxpr(self._compiled.joint, return_shape=True)(x, y))
         leaves = jax.tree_util.tree_leaves(returned)
         if len(leaves) != 1 or not hasattr(returned, "shape") or returned.shape != ():
             what = f"shape {returned.shape}" if hasattr(returned, "shape") else f"a {type(returned).__name__}"

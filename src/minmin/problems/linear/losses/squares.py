@@ -16,22 +16,27 @@ models with 30 or 200 unpenalised levels and δ from 3 to 0.01 of the noise ende
 With 1e-2, 1e-3, 1e-4 and 1e-6 all are certified, after 1177, 1034, 976 and 986 products with X in total."""
 
 
-class Squared(Loss):
-    """½(m - t)²; ``shared`` is m - t."""
+class LossOfSquares(Loss):
+    """½·shared²; ℓ reaches zero, and ℓ'' is at most 1."""
 
-    name = "squared"
     max_curvature = 1.0
-    min_curvature = 1.0
-    self_concordance = 0.0
 
     def infimum(self, target: Array) -> Array:
         return 0.0 * target
 
-    def prepare(self, margins: Array, target: Array) -> Array:
-        return margins - target
-
     def value(self, margins: Array, target: Array, shared: Array) -> Array:
         return 0.5 * shared * shared
+
+
+class Squared(LossOfSquares):
+    """½(m - t)²; ``shared`` is m - t."""
+
+    name = "squared"
+    min_curvature = 1.0
+    self_concordance = 0.0
+
+    def prepare(self, margins: Array, target: Array) -> Array:
+        return margins - target
 
     def slope(self, margins: Array, target: Array, shared: Array) -> Array:
         return shared
@@ -40,14 +45,10 @@ class Squared(Loss):
         return namespace_of(shared).ones_like(shared)
 
 
-class KinkedLoss(Loss):
+class KinkedLoss(LossOfSquares):
     """ℓ'' is 1 or 0, so the second derivative is constant until a margin passes a kink."""
 
-    max_curvature = 1.0
     reaches_infimum = True
-
-    def infimum(self, target: Array) -> Array:
-        return 0.0 * target
 
     def distance(self, change: Array, margins: Array, target: Array) -> float:
         """Zero if no margin passes a kink, and infinite otherwise."""
@@ -148,9 +149,6 @@ class SquaredHinge(KinkedLoss):
     def prepare(self, margins: Array, target: Array) -> Array:
         missing = 1.0 - target * margins
         return namespace_of(missing).maximum(missing, 0.0 * missing)
-
-    def value(self, margins: Array, target: Array, shared: Array) -> Array:
-        return 0.5 * shared * shared
 
     def slope(self, margins: Array, target: Array, shared: Array) -> Array:
         return -target * shared

@@ -41,6 +41,8 @@ def load_rows(
 ) -> RowSession:
     """Compute Dask collections block by block, and keep the blocks where they were computed.
 
+    That is on the cluster of the current client; without one, in this process.
+
     Parameters
     ----------
     matrices : dict of collections
@@ -50,33 +52,11 @@ def load_rows(
     read : callable, optional
         ``read(block, name, where)`` checks a block of a matrix; by default numbers are expected.
     """
-    blocks = cut_blocks(matrices, columns)
-    return _load([(number, *of_rows, read or read_numbers) for number, of_rows in enumerate(blocks)])
-
-
-def cut_blocks(matrices: Mapping[str, Any], columns: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The blocks of matrices and columns that belong to the same rows, not yet computed; columns may be None."""
-    first = next(iter(matrices))
-    by_matrix = {name: _list_blocks(matrix, name) for name, matrix in matrices.items()}
-    sizes, count = _find_sizes(matrices[first]), len(by_matrix[first])
-    by_column = {name: _cut_column(column, name, sizes, count) for name, column in columns.items()}
-    for name, blocks in {**by_matrix, **by_column}.items():
-        if len(blocks) != count:
-            raise InputError(
-                f"{name} has {len(blocks)} blocks of rows, and {first} has {count}; rechunk or repartition them to the "
-                "same rows"
-            )
-    return [
-        ({name: of[number] for name, of in by_matrix.items()}, {name: of[number] for name, of in by_column.items()})
-        for number in range(count)
-    ]
-
-
-def _load(parts: Sequence[tuple[Any, ...]]) -> RowSession:
-    """On the cluster of the current client; without one, in this process."""
     import dask
 
-    tasks = [dask.delayed(make_partition)(*part) for part in parts]
+    make = dask.delayed(make_partition)
+    blocks = cut_blocks(matrices, columns)
+    tasks = [make(number, *of_rows, read or read_numbers) for number, of_rows in enumerate(blocks)]
     client = _find_client()
     if client is None:
         computed = dask.compute(*tasks)
@@ -95,6 +75,24 @@ def _load(parts: Sequence[tuple[Any, ...]]) -> RowSession:
         for future in futures:
             future.release()  # an error refers to this frame, which would keep the rows at their workers
         raise
+
+
+def cut_blocks(matrices: Mapping[str, Any], columns: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The blocks of matrices and columns that belong to the same rows, not yet computed; columns may be None."""
+    first = next(iter(matrices))
+    by_matrix = {name: _list_blocks(matrix, name) for name, matrix in matrices.items()}
+    sizes, count = _find_sizes(matrices[first]), len(by_matrix[first])
+    by_column = {name: _cut_column(column, name, sizes, count) for name, column in columns.items()}
+    for name, blocks in {**by_matrix, **by_column}.items():
+        if len(blocks) != count:
+            raise InputError(
+                f"{name} has {len(blocks)} blocks of rows, and {first} has {count}; rechunk or repartition them to the "
+                "same rows"
+            )
+    return [
+        ({name: of[number] for name, of in by_matrix.items()}, {name: of[number] for name, of in by_column.items()})
+        for number in range(count)
+    ]
 
 
 def compute_there(tasks: Sequence[Any]) -> list[Any]:

@@ -88,7 +88,7 @@ class RowMetrics:
         """Nothing has to be measured."""
 
     def read(self) -> dict[str, float]:
-        since = [now - before for now, before in zip(self._session.traffic, self._before, strict=True)]
+        since = (now - before for now, before in zip(self._session.traffic, self._before, strict=True))
         exchanges, bytes_sent, bytes_received, seconds, busy_seconds = since
         passed = time.perf_counter() - self._start
         return {
@@ -192,14 +192,9 @@ class RowSession(Rows):
 
     def note_images(self, result: RowVector, images: Mapping[Recipe, Array], loaded: Mapping[Recipe, float]) -> None:
         """Note that a vector is the sum of these images of designs, and of multiples of what groups have loaded."""
+        terms = tuple(images.items()), tuple(loaded.items())
         result.recipe.function = add_images
-        result.recipe.args = (
-            RowCount,
-            result.example.shape[1:],
-            result.dtype,
-            tuple(images.items()),
-            tuple(loaded.items()),
-        )
+        result.recipe.args = (RowCount, result.example.shape[1:], result.dtype, *terms)
 
     def zeros(self, tail: tuple[int, ...], dtype: Any) -> RowVector:
         """Zeros for every row; ``tail`` is the shape of a row."""
