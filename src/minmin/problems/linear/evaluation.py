@@ -13,7 +13,7 @@ from minmin.core.arrays import Array, array_eps, inner, largest, to_like, to_num
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.row_sum import RowSum
-from minmin.core.rows import Reduction, map_rows, prefetch, request
+from minmin.core.rows import Reduction, RowVector, map_rows, prefetch, request
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.designs import select
@@ -259,8 +259,9 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images
-        design = self.model.y_block.design.for_rows
-        prefetch(request(design, "adjoint", self.residual), Reduction(inner, (self.residual, image)))
+        if isinstance(image, RowVector):
+            design = self.model.y_block.design.for_rows
+            prefetch(request(design, "adjoint", self.residual), Reduction(inner, (self.residual, image)))
         in_x = inner(self.residual, image) + self.model.x_block.penalty.product(self.x, direction.dx)
         return in_x + dot(self.grad_y, dy)
 
