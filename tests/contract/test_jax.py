@@ -12,7 +12,7 @@ from contract.libraries import assert_converges, assert_proximal_maps, assert_re
 from minmin.core import precision
 from minmin.core.arrays import to_numpy
 from minmin.problems import GLM, Function, Quadratic, Softmax
-from minmin.problems.linear.designs import make_design
+from minmin.problems.linear.checked_designs import make_design
 from minmin.problems.linear.softmax import PairedHessian
 from reference import VARIANTS
 from terms.cases import SIZE, TERMS

@@ -11,7 +11,7 @@ import scipy.sparse
 
 import minmin
 from contract import promises
-from minmin.problems.linear.designs import make_design
+from minmin.problems.linear.checked_designs import make_design
 from minmin.problems.linear.losses import LOSSES
 from reference import random_target
 from terms.cases import SIZE, TERMS

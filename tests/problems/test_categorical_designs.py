@@ -12,9 +12,9 @@ from design_promises import require_products_of
 import minmin
 from minmin import InputError
 from minmin.problems import GLM, CategoricalDesign, Design, MixedDesign, Softmax
-from minmin.problems.linear import code_pieces, row_pieces
-from minmin.problems.linear.designs import make_design
-from minmin.problems.linear.ones import OnesDesign
+from minmin.problems.linear import row_pieces
+from minmin.problems.linear.categories import OnesDesign
+from minmin.problems.linear.checked_designs import make_design
 
 ROWS, SIZES = 150, [3, 1, 5, 4]
 
@@ -57,8 +57,8 @@ KINDS = list(cases(np.float64))
 
 @pytest.fixture
 def many_pieces(monkeypatch):
-    monkeypatch.setattr(code_pieces, "_NUMBERS_PER_PIECE", 40)
-    monkeypatch.setattr(code_pieces, "_NUMBERS_PER_COLUMN", 1)
+    monkeypatch.setattr(row_pieces, "_CODES_PER_PIECE", 40)
+    monkeypatch.setattr(row_pieces, "_LEAST_NUMBERS_PER_COLUMN", 1)
 
 
 @pytest.mark.parametrize("pieces", [False, True])

@@ -13,10 +13,14 @@ import minmin
 from minmin.methods.y_system import YSystem
 from minmin.numerics import cg
 from minmin.problems import Softmax
-from minmin.problems.linear import coupled_preconditioner
-from minmin.problems.linear.coupled_preconditioner import CoupledPreconditioner, KroneckerPreconditioner
+from minmin.problems.linear import preconditioner
 from minmin.problems.linear.designs import DenseDesign, Design
-from minmin.problems.linear.preconditioner import LinearPreconditioner, SampledPreconditioner
+from minmin.problems.linear.preconditioner import (
+    CoupledPreconditioner,
+    KroneckerPreconditioner,
+    LinearPreconditioner,
+    SampledPreconditioner,
+)
 
 KINDS = {"coupled": CoupledPreconditioner, "sample": SampledPreconditioner, "mean": KroneckerPreconditioner}
 
@@ -37,9 +41,9 @@ def make_softmax(seed, rows=40, sparse=False, dtype=np.float64, **changes):
 def make_preconditioner(evaluation, kind):
     """A small set of data is too cheap to be worth more than the first kind, so the others must be forced."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coupled_preconditioner, "MOST_STEPS", 1e300)
+        patch.setattr(preconditioner, "MOST_STEPS", 1e300)
         if kind == "mean":
-            patch.setattr(coupled_preconditioner, "price_of_sample", lambda *arguments: math.inf)
+            patch.setattr(preconditioner, "price_of_sample", lambda *arguments: math.inf)
         first = evaluation.x_preconditioner()
         chosen = first if kind == "coupled" else first.refine()
     assert type(chosen) is KINDS[kind]

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from minmin.problems import GLM
-from minmin.problems.linear.designs import make_design
+from minmin.problems.linear.checked_designs import make_design
 
 
 def sparse(rows, columns, per_row, dtype=np.float64):

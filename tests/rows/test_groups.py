@@ -7,7 +7,7 @@ import pytest
 
 import minmin
 from minmin.core.rows import RowVector
-from minmin.problems.linear.rows.local import LocalEngine
+from minmin.problems.linear.rows.group import LocalEngine
 from minmin.problems.linear.sampling import sample_gram
 from rows.cases import ALL_LOSSES, agree, make_data, make_here, make_in_groups, penalties
 

@@ -106,6 +106,10 @@ class RowValue:
     def __del__(self) -> None:
         self.rows.release(self.recipe.token)
 
+    def call(self, method: str, *args: Any, example: Any = None) -> Any:
+        """A name for what a method of this value returns, see :meth:`Rows.apply`."""
+        return self.rows.apply(_call_method, self, method, *args, example=example)
+
 
 class RowVector(RowValue):
     """A vector with one entry per row, or a table with several."""
@@ -173,6 +177,15 @@ class RowVector(RowValue):
     def __matmul__(self, other: Any) -> Any:
         """The inner product of two vectors with one entry per row."""
         return self.rows.fetch(Reduction(operator.matmul, (self, other)))
+
+
+def request(value: Any, method: str, *args: Any, combine: Combine = "sum") -> Reduction:
+    """What a method of a value returns; with rows elsewhere, its results for all groups of rows are combined."""
+    return Reduction(_call_method, (value, method, *args), combine)
+
+
+def _call_method(value: Any, name: str, *args: Any) -> Any:
+    return getattr(value, name)(*args)
 
 
 def map_rows(function: Callable[..., Any], *args: Any) -> Any:

@@ -10,13 +10,12 @@ import scipy.sparse
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.estimators.blocks import Columns
 from minmin.estimators.counts import count_pairs, count_stored, is_sparse
+from minmin.problems.linear.categories import OnesDesign
+from minmin.problems.linear.checked_designs import wrap_checked
 from minmin.problems.linear.designs import Design as LinearDesign
-from minmin.problems.linear.designs import wrap_checked
-from minmin.problems.linear.ones import OnesDesign
-from minmin.problems.linear.pairs import MOST_PAIRS
 from minmin.problems.linear.partitioned import PartitionedDesign
-from minmin.problems.linear.rows.design import RowDesign
-from minmin.problems.linear.rows.matrix import RowMatrix
+from minmin.problems.linear.row_pieces import MOST_PAIRS
+from minmin.problems.linear.rows.design import RowDesign, RowMatrix
 
 MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_IF_MANY = 30, 100
 """If Y is sparse, YᵀY is computed from pairs of numbers in the same row. If they are few, it takes 11 ns per pair to

@@ -18,13 +18,11 @@ from minmin.estimators.counts import count_by_column, count_pairs, count_stored,
 from minmin.estimators.penalties import Alphas
 from minmin.estimators.table import Mask, RowTable, Table, Vector
 from minmin.numerics.dense import DENSE_UP_TO
-from minmin.problems.linear.categories import CategoricalDesign
+from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
+from minmin.problems.linear.checked_designs import wrap_checked
 from minmin.problems.linear.designs import Design as LinearDesign
-from minmin.problems.linear.designs import wrap_checked
-from minmin.problems.linear.mixed import MixedDesign, select_rows
-from minmin.problems.linear.ones import OnesDesign
-from minmin.problems.linear.rows.design import RowDesign
-from minmin.problems.linear.rows.matrix import RowMatrix
+from minmin.problems.linear.mixed import MixedDesign
+from minmin.problems.linear.rows.design import RowDesign, RowMatrix
 
 _MOST_COST_RATIO, _MOST_COST_RATIO_SPARSE = 128, 48
 """A block goes into Y if computing YᵀY takes at most this many multiplications per number in the data. A multiplication
@@ -234,7 +232,7 @@ def _join(categories: CategoricalDesign | None, numbers: Any, intercept: bool) -
 
 
 def _select_rows(matrix: Any, chosen: Any) -> Any:
-    return select_rows(matrix, chosen) if isinstance(matrix, LinearDesign) else matrix[chosen]
+    return matrix.rows(chosen) if isinstance(matrix, LinearDesign) else matrix[chosen]
 
 
 def _to_double(matrix: Any) -> Any:

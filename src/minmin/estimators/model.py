@@ -30,8 +30,8 @@ from minmin.estimators.table import blank_table_rows, spread_blocks
 from minmin.estimators.targets import check_values, read_given
 from minmin.estimators.text import TextColumns, check_data
 from minmin.log import LOG
-from minmin.problems.linear.designs import wrap_checked
-from minmin.problems.linear.idle_rows import blank_idle_rows
+from minmin.problems.linear.checked_designs import wrap_checked
+from minmin.problems.linear.designs import blank_idle_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.linear.rows.dask_data import is_dask

@@ -11,7 +11,7 @@ from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
 from minmin.estimators.frames import wrap_frame
 from minmin.estimators.targets import read_given
-from minmin.problems.linear.designs import wrap_checked
+from minmin.problems.linear.checked_designs import wrap_checked
 
 _Vector = np.ndarray[Any, Any]
 

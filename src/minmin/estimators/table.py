@@ -13,8 +13,8 @@ import scipy.sparse
 from minmin.core.rows import Reduction, RowValue, reduce_rows
 from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.problems.linear.categories import CategoricalDesign
-from minmin.problems.linear.designs import wrap_checked
-from minmin.problems.linear.idle_rows import blank_idle_rows
+from minmin.problems.linear.checked_designs import wrap_checked
+from minmin.problems.linear.designs import blank_idle_rows
 
 Vector = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]

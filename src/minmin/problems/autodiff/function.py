@@ -13,13 +13,7 @@ from minmin.core.constants import Constants
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.problem import require_constants_type
 from minmin.core.rounding import RoundingScale
-from minmin.core.second_order import (
-    Direction,
-    SecondOrderEvaluation,
-    SecondOrderProblem,
-    SecondOrderSlice,
-    YStepModel,
-)
+from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice, YStepModel
 from minmin.core.structure import choose_prototype
 from minmin.core.vectors import dot, machine_eps, norm
 from minmin.problems.autodiff.oracle import HessianProducts, Oracle

@@ -54,8 +54,7 @@ class JaxOracle(Oracle):
     def _check(self) -> float:
         """Trace the function once, to find errors early; the precision of what it returns."""
         x, y = (jax.ShapeDtypeStruct((s.size,), self.dtype) for s in self.structures)
-        traced = self._run(lambda: jax.make_jaxpr(self._compiled.joint, return_shape=True)(x, y))
-        jaxpr, returned = traced
+        jaxpr, returned = self._run(lambda: jax.make_jaxpr(self._compiled.joint, return_shape=True)(x, y))
         leaves = jax.tree_util.tree_leaves(returned)
         if len(leaves) != 1 or not hasattr(returned, "shape") or returned.shape != ():
             what = f"shape {returned.shape}" if hasattr(returned, "shape") else f"a {type(returned).__name__}"
@@ -92,8 +91,13 @@ class JaxOracle(Oracle):
         return _like(self._run(lambda: self._compiled.hess_yy(fixed[1], self._place(y))), y)
 
     def differentiate_twice(self, fixed: Any, y: Array) -> HessianProducts:
-        product = self._run(lambda: self._compiled.linearize(fixed[0], self._place(y)))
-        return _JaxProducts(self, product, y)
+        compiled, place = self._compiled, self._place
+        product = self._run(lambda: compiled.linearize(fixed[0], place(y)))
+        return HessianProducts(
+            in_x=lambda dx, dy: _like(compiled.product_in_x(product, place(dx), place(dy)), dx),
+            in_y=lambda dx, dy: _like(compiled.product_in_y(product, place(dx), place(dy)), dy),
+            diagonal_in_x=lambda: _like(compiled.diagonal_in_x(product), y),
+        )
 
     def curvature_along(self, fixed: Any, y: Array, dx: Array, dy: Array) -> tuple[float, float]:
         arguments = (fixed[0], self._place(y), self._place(dx), self._place(dy))
@@ -115,26 +119,6 @@ class JaxOracle(Oracle):
             ) from error
         except Exception as error:
             raise UserCodeError(f"{self.call} raised {type(error).__name__}: {error}") from error
-
-
-class _JaxProducts(HessianProducts):
-    """Products by the linearised gradient; ``prototype`` is any vector of the run."""
-
-    def __init__(self, oracle: JaxOracle, product: Any, prototype: Array):
-        self._oracle = oracle
-        self._product = product
-        self._prototype = prototype
-
-    def in_x(self, dx: Array, dy: Array) -> Array:
-        place, compiled = self._oracle._place, self._oracle._compiled
-        return _like(compiled.product_in_x(self._product, place(dx), place(dy)), dx)
-
-    def in_y(self, dx: Array, dy: Array) -> Array:
-        place, compiled = self._oracle._place, self._oracle._compiled
-        return _like(compiled.product_in_y(self._product, place(dx), place(dy)), dy)
-
-    def diagonal_in_x(self) -> Array:
-        return _like(self._oracle._compiled.diagonal_in_x(self._product), self._prototype)
 
 
 class _Compiled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from minmin.core.arrays import Array, dtype_name
 from minmin.core.structure import Structure, choose_prototype
@@ -12,6 +12,22 @@ from minmin.errors import InputError
 
 _KEPT_POINTS = 3
 """Methods work with up to three points at a time: the newest, the one before, and a trial step."""
+
+
+class HessianProducts(NamedTuple):
+    """Products with the Hessian at one point. What they share is computed once.
+
+    Attributes
+    ----------
+    in_x, in_y : callables
+        ``in_x(dx, dy)`` is H_xx·dx + H_xy·dy, and ``in_y(dx, dy)`` is H_yx·dx + H_yy·dy.
+    diagonal_in_x : callable
+        ``diagonal_in_x()`` is the diagonal of H_xx, by one product per variable.
+    """
+
+    in_x: Callable[[Array, Array], Array]
+    in_y: Callable[[Array, Array], Array]
+    diagonal_in_x: Callable[[], Array]
 
 
 class Oracle(ABC):
@@ -99,19 +115,3 @@ class Oracle(ABC):
     @abstractmethod
     def curvature_along(self, fixed: Any, y: Array, dx: Array, dy: Array) -> tuple[float, float]:
         """The second and third derivative of t ↦ f(x + t·dx, y + t·dy) at zero."""
-
-
-class HessianProducts(ABC):
-    """Products with the Hessian at one point. What they share is computed once."""
-
-    @abstractmethod
-    def in_x(self, dx: Array, dy: Array) -> Array:
-        """H_xx·dx + H_xy·dy."""
-
-    @abstractmethod
-    def in_y(self, dx: Array, dy: Array) -> Array:
-        """H_yx·dx + H_yy·dy."""
-
-    @abstractmethod
-    def diagonal_in_x(self) -> Array:
-        """The diagonal of H_xx, by one product per variable."""

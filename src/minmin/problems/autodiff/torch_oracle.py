@@ -89,7 +89,12 @@ class TorchOracle(Oracle):
 
     def differentiate_twice(self, fixed: _Fixed, y: Array) -> HessianProducts:
         graph = self._trace(fixed, y, in_x=True, in_y=True)
-        return _TorchProducts(graph, self._gradient(graph.value, graph.x), self._gradient(graph.value, graph.y), y)
+        gradients = self._gradient(graph.value, graph.x), self._gradient(graph.value, graph.y)
+        return HessianProducts(
+            in_x=lambda dx, dy: _multiply(gradients, (dx, dy), graph.x, y),
+            in_y=lambda dx, dy: _multiply(gradients, (dx, dy), graph.y, y),
+            diagonal_in_x=lambda: join_arrays([torch.diagonal(_jacobian(gradients[0], graph.x))], y),
+        )
 
     def curvature_along(self, fixed: _Fixed, y: Array, dx: Array, dy: Array) -> tuple[float, float]:
         """Three derivatives in t, one after the other."""
@@ -160,33 +165,6 @@ class TorchOracle(Oracle):
         return _concatenate(self._differentiate(value, leaves, twice=True), leaves)
 
 
-class _TorchProducts(HessianProducts):
-    """Products by a second pass through the graph of the gradient."""
-
-    def __init__(self, graph: _Graph, grad_x: torch.Tensor, grad_y: torch.Tensor, prototype: Array):
-        self._graph = graph
-        self._grad_x, self._grad_y = grad_x, grad_y
-        self._prototype = prototype
-
-    def in_x(self, dx: Array, dy: Array) -> Array:
-        return self._multiply(self._graph.x, dx, dy)
-
-    def in_y(self, dx: Array, dy: Array) -> Array:
-        return self._multiply(self._graph.y, dx, dy)
-
-    def _multiply(self, leaves: Tensors, dx: Array, dy: Array) -> Array:
-        pairs = [(g, v) for g, v in ((self._grad_x, dx), (self._grad_y, dy)) if g.requires_grad]
-        found: Sequence[Any] = [None] * len(leaves)
-        if pairs:
-            gradients, weights = zip(*((g, torch.as_tensor(v).to(g)) for g, v in pairs), strict=True)
-            found = torch.autograd.grad(gradients, leaves, weights, retain_graph=True, allow_unused=True)
-        return _join(found, leaves, self._prototype)
-
-    def diagonal_in_x(self) -> Array:
-        diagonal = torch.diagonal(_jacobian(self._grad_x, self._graph.x))
-        return join_arrays([diagonal], self._prototype)
-
-
 def _make_leaves(structure: Structure, vector: Array) -> Tensors:
     """New tensors of a structure, from a vector."""
     flat = torch.tensor(vector) if type(vector) is np.ndarray else vector.detach().clone()
@@ -214,6 +192,16 @@ def _concatenate(gradients: Sequence[Any], leaves: Tensors) -> torch.Tensor:
 
 def _join(gradients: Sequence[Any], leaves: Tensors, prototype: Array) -> Array:
     return join_arrays([_concatenate(gradients, leaves).detach()], prototype)
+
+
+def _multiply(gradients: tuple[torch.Tensor, ...], v: tuple[Array, ...], leaves: Tensors, prototype: Array) -> Array:
+    """The derivative of both gradients in some leaves, times v, by a second pass through their graph."""
+    pairs = [(g, torch.as_tensor(part).to(g)) for g, part in zip(gradients, v, strict=True) if g.requires_grad]
+    found: Sequence[Any] = [None] * len(leaves)
+    if pairs:
+        with_graph, weights = zip(*pairs, strict=True)
+        found = torch.autograd.grad(with_graph, leaves, weights, retain_graph=True, allow_unused=True)
+    return _join(found, leaves, prototype)
 
 
 def _jacobian(gradient: torch.Tensor, leaves: Tensors) -> torch.Tensor:

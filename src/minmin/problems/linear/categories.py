@@ -1,25 +1,32 @@
-"""CategoricalDesign: categories as whole numbers, in place of a matrix of zeros and ones."""
+"""Designs of zeros and ones: categories as whole numbers, and the column of an intercept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from array_api_compat import is_numpy_array
 
 from minmin.core.arrays import Array
 from minmin.errors import InputError, as_count, require_values
-from minmin.problems.linear.code_pieces import CodePieces, count_rows_at_once
-from minmin.problems.linear.designs import Design, piece_rows
+from minmin.problems.linear.designs import NumpyDesign, piece_rows
+from minmin.problems.linear.row_pieces import RowPieces, count_rows_at_once
 from minmin.problems.spectrum import Matrix
 
 _LARGEST_INT32 = int(np.iinfo(np.int32).max)
 
 
-class CategoricalDesign(Design):
+class _OfZerosAndOnes(NumpyDesign):
+    def column_squares(self, r: Array) -> Array:
+        return self.adjoint(r)
+
+    def row_squares(self, v: Array) -> Array:
+        return self.image(v)
+
+
+class CategoricalDesign(_OfZerosAndOnes):
     """One column of zeros and ones for every category of every feature, stored as one whole number per row and feature.
 
     Parameters
@@ -36,6 +43,9 @@ class CategoricalDesign(Design):
     places : array of shape (n, q), int32
         The number of the column that holds the one; the number of columns if there is none.
     """
+
+    is_dense = False
+    refusal = "has categories, which work only with NumPy vectors; give x0 and y0 as NumPy arrays"
 
     def __init__(self, codes: Any, sizes: Sequence[int] | None = None, dtype: Any = np.float64):
         codes = _check_codes(codes)
@@ -58,7 +68,7 @@ class CategoricalDesign(Design):
         return design
 
     def _set(self, places: Matrix, width: int, dtype: Any) -> None:
-        self.places, self.shape, self._dtype = np.ascontiguousarray(places), (places.shape[0], width), np.dtype(dtype)
+        self.places, self.shape, self.dtype = np.ascontiguousarray(places), (places.shape[0], width), np.dtype(dtype)
 
     @cached_property
     def stored(self) -> int:
@@ -77,12 +87,8 @@ class CategoricalDesign(Design):
         return self.shape[1] + int(self._has_missing)
 
     @cached_property
-    def _pieces(self) -> CodePieces:
-        return CodePieces(self.places, self._width, self._dtype)
-
-    @property
-    def prototype(self) -> Array:
-        return np.zeros(0, dtype=self._dtype)
+    def _pieces(self) -> RowPieces:
+        return RowPieces.of_codes(self.places, self._width, self.dtype)
 
     def image(self, v: Array) -> Array:
         if self._has_missing:
@@ -100,50 +106,40 @@ class CategoricalDesign(Design):
         ends = np.cumsum(np.arange(features, 0, -1))
         pairs = int(ends[-1]) if features else 0
         pair_dtype: Any = np.int32 if width**2 <= _LARGEST_INT32 else np.int64
-        at_once, total = count_rows_at_once(pairs, width**2), np.zeros(width**2, dtype=self._dtype)
+        at_once, total = count_rows_at_once(pairs, width**2), np.zeros(width**2, dtype=self.dtype)
         for start in range(0, self.shape[0], at_once):
             places = self.places[start : start + at_once].astype(pair_dtype, copy=False)
             both = np.empty((len(places), pairs), dtype=pair_dtype)
             for first, end in enumerate(ends.tolist()):
                 later = both[:, end - features + first : end]
                 np.add(places[:, first, None] * pair_dtype(width), places[:, first:], out=later)
-            total += CodePieces(both, width**2, self._dtype).adjoint(weights[start : start + at_once])
+            total += RowPieces.of_codes(both, width**2, self.dtype).adjoint(weights[start : start + at_once])
         once = total.reshape(width, width)[: self.shape[1], : self.shape[1]]
         whole: Array = once + once.T
         np.fill_diagonal(whole, np.diagonal(once))
         return whole
 
-    def column_squares(self, r: Array) -> Array:
-        return self.adjoint(r)
-
-    def row_squares(self, v: Array) -> Array:
-        return self.image(v)
-
     @cached_property
     def row_norms_squared(self) -> Array:
         """One number per row; only one is stored if no category is missing."""
         if not self._has_missing:
-            return np.broadcast_to(np.full(1, self.places.shape[1], dtype=self._dtype), self.shape[0])
-        return self.image(np.ones(self.shape[1], dtype=self._dtype))
+            return np.broadcast_to(np.full(1, self.places.shape[1], dtype=self.dtype), self.shape[0])
+        return self.image(np.ones(self.shape[1], dtype=self.dtype))
 
     def rows(self, chosen: Any) -> CategoricalDesign:
         """The design with only these rows."""
-        return self.from_places(self.places[chosen], self.shape[1], self._dtype)
+        return self.from_places(self.places[chosen], self.shape[1], self.dtype)
 
     def columns(self, chosen: Matrix) -> CategoricalDesign:
         places = self._find(chosen)[self.places]
         has_some = (places < len(chosen)).any(axis=0)
-        return self.from_places(places[:, has_some], len(chosen), self._dtype)
+        return self.from_places(places[:, has_some], len(chosen), self.dtype)
 
     def _find(self, chosen: Matrix) -> Matrix:
         """For every column its number among the chosen ones; how many those are if it is not one of them."""
         found = np.full(self.shape[1] + 1, len(chosen), dtype=self.places.dtype)
         found[chosen] = np.arange(len(chosen))
         return found
-
-    def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
-        for piece in piece_rows(self.shape[0]):
-            yield piece, self._fill_dense(self.places[piece], self.shape[1])
 
     def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
         places = self.places[rows]
@@ -152,20 +148,12 @@ class CategoricalDesign(Design):
         return self._fill_dense(self._find(columns)[places], len(columns))
 
     def _fill_dense(self, places: Matrix, width: int) -> Array:
-        dense = np.zeros((len(places), width + 1), dtype=self._dtype)
+        dense = np.zeros((len(places), width + 1), dtype=self.dtype)
         dense[np.arange(len(places))[:, None], places] = 1.0
         return dense[:, :width]
 
-    @property
-    def is_dense(self) -> bool:
-        return False
-
-    def to_like(self, prototype: Array, name: str) -> CategoricalDesign:
-        if not is_numpy_array(prototype):
-            raise InputError(
-                f"{name} has categories, which work only with NumPy vectors; give x0 and y0 as NumPy arrays"
-            )
-        return self.from_places(self.places, self.shape[1], prototype.dtype)
+    def with_dtype(self, dtype: Any, name: str) -> CategoricalDesign:
+        return self.from_places(self.places, self.shape[1], dtype)
 
     def to_float64(self) -> Any:
         """As a CSR array, which takes three times the memory, and more if categories are missing."""
@@ -178,6 +166,47 @@ class CategoricalDesign(Design):
 
     def arrays(self) -> tuple[Array, ...]:
         return (self.places,)
+
+
+class OnesDesign(_OfZerosAndOnes):
+    """One column of ones, float32 or float64, of which nothing is stored: that of an intercept."""
+
+    refusal = "works only with NumPy vectors; give x0 and y0 as NumPy arrays"
+
+    def __init__(self, rows: int, dtype: Any):
+        self.shape, self.dtype = (rows, 1), np.dtype(dtype)
+
+    def image(self, v: Array) -> Array:
+        return np.full((self.shape[0], *v.shape[1:]), v[0], dtype=v.dtype)
+
+    def adjoint(self, r: Array) -> Array:
+        return r.sum(axis=0, keepdims=True)
+
+    def gram(self, weights: Array, rows: Matrix | None = None) -> Array:
+        return weights.sum().reshape(1, 1)
+
+    @property
+    def row_norms_squared(self) -> Array:
+        return np.broadcast_to(np.ones(1, dtype=self.dtype), self.shape[0])
+
+    def rows(self, chosen: Any) -> OnesDesign:
+        """The design with only these rows."""
+        return OnesDesign(len(np.broadcast_to(0, self.shape[0])[chosen]), self.dtype)
+
+    def columns(self, chosen: Matrix) -> OnesDesign:
+        return self
+
+    def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
+        return np.ones((len(rows), 1), dtype=self.dtype)
+
+    def with_dtype(self, dtype: Any, name: str) -> OnesDesign:
+        return OnesDesign(self.shape[0], dtype)
+
+    def to_float64(self) -> Matrix:
+        return np.ones(self.shape)
+
+    def arrays(self) -> tuple[Array, ...]:
+        return (np.ones(1, dtype=self.dtype),)
 
 
 def _check_codes(codes: Any) -> Matrix:

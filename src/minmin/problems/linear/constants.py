@@ -48,17 +48,13 @@ class LinearConstants:
 
     def choose(self, cost_ratio: float) -> Constants:
         """The constants with the lowest expected cost if ∇ₓ costs ``cost_ratio`` times as much as ∇ᵧ."""
-        if cost_ratio not in self._chosen:
-            self._chosen[cost_ratio] = self._choose(cost_ratio)
-        return self._chosen[cost_ratio]
-
-    def _choose(self, cost_ratio: float) -> Constants:
         if math.isinf(self._loss.max_curvature):
-            least = self._x_block.penalty.least, self._y_block.penalty.least
-            return Constants(math.inf, math.inf, *least, "proved")
-        valid = self._valid_pairs
-        L_x, L_y, mu_x, mu_y = choose_cheapest(valid.smoothness, valid.convexity, cost_ratio)
-        return Constants(L_x, L_y, mu_x, mu_y, "proved")
+            return Constants(math.inf, math.inf, self._x_block.penalty.least, self._y_block.penalty.least, "proved")
+        if cost_ratio not in self._chosen:
+            valid = self._valid_pairs
+            L_x, L_y, mu_x, mu_y = choose_cheapest(valid.smoothness, valid.convexity, cost_ratio)
+            self._chosen[cost_ratio] = Constants(L_x, L_y, mu_x, mu_y, "proved")
+        return self._chosen[cost_ratio]
 
     @cached_property
     def _valid_pairs(self) -> _ValidPairs:

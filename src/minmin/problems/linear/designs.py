@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -13,24 +13,9 @@ import scipy.sparse
 from array_api_compat import array_namespace, device, is_numpy_array
 from scipy.linalg import get_blas_funcs
 
-from minmin.core.arrays import (
-    Array,
-    all_finite,
-    as_real,
-    describe_kind,
-    dtype_name,
-    require_finite,
-    reshape,
-    to_like,
-    to_numpy,
-    zeros,
-)
-from minmin.datasets.partitioned_matrix import PartitionedMatrix
-from minmin.datasets.sparse_checks import read_csr
+from minmin.core.arrays import Array, reshape, to_like, to_numpy, zeros
 from minmin.errors import InputError
-from minmin.problems.linear.idle_rows import blank_idle_rows
-from minmin.problems.linear.pairs import RowPairs
-from minmin.problems.linear.row_pieces import RowPieces
+from minmin.problems.linear.row_pieces import RowPairs, RowPieces, share
 from minmin.problems.spectrum import Matrix, gram
 
 _ROWS_AT_A_TIME = 2048
@@ -38,10 +23,12 @@ _ROWS_AT_A_TIME = 2048
 columns. YᵀDY of 200,000 × 50 takes 28 ms with 2048 rows, 32 with 128, 27 with 8192 and 39 with all; for 20,000 × 1000
 it makes no difference."""
 
-
 _NARROW = 24
 """Up to this many columns the whole of YᵀDY is computed, above it one triangle: for 50,000 × 22 that takes 2.4 and
 2.9 ms, for 50,000 × 35 7.8 and 5.5."""
+_FAR_LARGER = 1e3
+"""Rows of weight 0 are replaced if they hold numbers so many times as large as all others, since those would spoil
+bounds."""
 
 
 class Design(ABC):
@@ -52,6 +39,13 @@ class Design(ABC):
     """
 
     shape: tuple[int, int]
+    is_dense: bool = True
+    """Whether zeros are stored, too."""
+
+    @property
+    def for_rows(self) -> Any:
+        """What stands for this design in functions that ``minmin.core.rows`` calls."""
+        return self
 
     @property
     @abstractmethod
@@ -102,11 +96,6 @@ class Design(ABC):
     @abstractmethod
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         """Yields a few rows at a time: their slice, and the rows as a dense matrix."""
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether zeros are stored, too."""
-        return True
 
     @property
     def stored(self) -> int:
@@ -226,20 +215,51 @@ class DenseDesign(Design):
         return (self.matrix,)
 
 
-class SparseDesign(Design):
-    """A scipy.sparse CSR array without duplicate entries."""
+class NumpyDesign(Design):
+    """A design that works only with vectors of NumPy.
 
-    def __init__(self, matrix: Any):
-        self.matrix = matrix
-        self.shape = matrix.shape
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        float32 or float64, the precision of products.
+    refusal : str
+        What to say of the design where vectors are of another library.
+    """
 
-    @cached_property
-    def _pieces(self) -> RowPieces:
-        return RowPieces(self.matrix)
+    dtype: np.dtype[Any]
+    refusal: str
 
     @property
     def prototype(self) -> Array:
-        return np.zeros(0, dtype=self.matrix.dtype)
+        return np.zeros(0, dtype=self.dtype)
+
+    def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
+        for piece in piece_rows(self.shape[0]):
+            yield piece, self.sample(np.arange(piece.start, piece.stop))
+
+    def to_like(self, prototype: Array, name: str) -> Design:
+        if not is_numpy_array(prototype):
+            raise InputError(f"{name} {self.refusal}")
+        return self if prototype.dtype == self.dtype else self.with_dtype(prototype.dtype, name)
+
+    @abstractmethod
+    def with_dtype(self, dtype: Any, name: str) -> Design:
+        """The same design with products in another precision; ``name`` is for error messages."""
+
+
+class SparseDesign(NumpyDesign):
+    """A scipy.sparse CSR array without duplicate entries."""
+
+    is_dense = False
+    refusal = "is scipy.sparse, which works only with NumPy vectors; give x0 and y0 as NumPy arrays"
+
+    def __init__(self, matrix: Any):
+        self.matrix = matrix
+        self.shape, self.dtype = matrix.shape, matrix.dtype
+
+    @cached_property
+    def _pieces(self) -> RowPieces:
+        return RowPieces.of_matrix(self.matrix)
 
     def image(self, v: Array) -> Array:
         return self._pieces.image(v)
@@ -260,7 +280,7 @@ class SparseDesign(Design):
     def _squared(self) -> RowPieces:
         """A∘A, which shares its indices with A."""
         m = self.matrix
-        return RowPieces(scipy.sparse.csr_array((m.data * m.data, m.indices, m.indptr), shape=m.shape))
+        return RowPieces.of_matrix(share(scipy.sparse.csr_array, m.shape, m.data * m.data, m.indices, m.indptr))
 
     def column_squares(self, r: Array) -> Array:
         return self._squared.adjoint(r)
@@ -278,10 +298,6 @@ class SparseDesign(Design):
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         for piece in piece_rows(self.shape[0]):
             yield piece, self.matrix[piece].toarray()
-
-    @property
-    def is_dense(self) -> bool:
-        return False
 
     @property
     def stored(self) -> int:
@@ -307,12 +323,8 @@ class SparseDesign(Design):
     def rows(self, chosen: Matrix) -> SparseDesign:
         return SparseDesign(self.matrix[chosen])
 
-    def to_like(self, prototype: Array, name: str) -> SparseDesign:
-        if not is_numpy_array(prototype):
-            raise InputError(
-                f"{name} is scipy.sparse, which works only with NumPy vectors; give x0 and y0 as NumPy arrays"
-            )
-        return SparseDesign(self.matrix.astype(prototype.dtype))
+    def with_dtype(self, dtype: Any, name: str) -> SparseDesign:
+        return SparseDesign(self.matrix.astype(dtype))
 
     def to_float64(self) -> Any:
         return self.matrix.astype(np.float64)
@@ -335,78 +347,24 @@ def select(matrix: Array, chosen: Matrix, axis: int = 0) -> Array:
     return xp.take(matrix, xp.asarray(chosen, device=device(matrix)), axis=axis)
 
 
-def make_designs(X: Any, Y: Any) -> tuple[Design, Design]:
-    """The checked designs of both blocks, converted to the wider of their dtypes."""
-    designs = make_design(X, "X"), make_design(Y, "Y")
-    rows = designs[0].shape[0]
-    if designs[1].shape[0] != rows:
-        raise InputError(f"X has {rows} rows and Y {designs[1].shape[0]}; they must describe the same samples")
-    prototypes = [design.prototype for design in designs]
-    if array_namespace(prototypes[0]) is not array_namespace(prototypes[1]):
-        raise InputError("X and Y must be of the same array library; scipy.sparse counts as NumPy")
-    if device(prototypes[0]) != device(prototypes[1]):
-        kinds = [describe_kind(prototype) for prototype in prototypes]
-        raise InputError(f"X is {kinds[0]} and Y is {kinds[1]}; move both to one device")
-    if dtype_name(prototypes[0]) == dtype_name(prototypes[1]):
-        return designs
-    widest = next(prototype for prototype in prototypes if dtype_name(prototype) == "float64")
-    return designs[0].to_like(widest, "X"), designs[1].to_like(widest, "Y")
-
-
-def make_design(matrix: Any, name: str) -> Design:
-    """A user's matrix as a checked design; a Design is returned unchanged, and partitions were checked when opened."""
-    if not isinstance(matrix, Design | PartitionedMatrix):
-        matrix = _check_sparse(matrix, name) if scipy.sparse.issparse(matrix) else _check_dense(matrix, name)
-    design = wrap_checked(matrix)
-    if 0 in design.shape:
-        raise InputError(f"{name} has shape {tuple(design.shape)}; both blocks need at least one row and one column")
-    return design
-
-
-def wrap_checked(matrix: Any) -> Design:
-    """The design of a matrix that needs no check: finite float32 or float64 numbers, dense or a tidy CSR array.
-
-    A Design is returned unchanged.
-    """
-    if isinstance(matrix, Design):
-        return matrix
-    if isinstance(matrix, PartitionedMatrix):
-        from minmin.problems.linear.partitioned import PartitionedDesign  # which is built on this module
-
-        return PartitionedDesign(matrix)
+def wrap_matrix(matrix: Any) -> Design:
+    """The design of finite float32 or float64 numbers, dense or a tidy CSR array."""
     return SparseDesign(matrix) if scipy.sparse.issparse(matrix) else DenseDesign(matrix)
 
 
-def refuse_huge(design: Design, name: Callable[[int], str]) -> None:
-    """Raise if squares of the numbers in a column overflow, of which f and its bounds are made."""
-    most = math.sqrt(float(np.finfo(dtype_name(design.prototype)).max) / design.shape[1])
-    if all(_are_within(array, most) for array in design.arrays()):
-        return
-    with np.errstate(over="ignore"):
-        if all_finite(design.row_norms_squared):
-            return
-        squares = to_numpy(design.column_squares(design.ones()))
-    raise InputError(
-        f"{name(int(np.argmax(squares)))} holds numbers so large that their squares overflow; give it in other units, "
-        "such as divided by its largest number"
-    )
+def blank_idle_rows(matrix: Any, weights: Any, fill: float = 0.0) -> Any:
+    """The matrix, or vector, with ``fill`` in its rows of weight 0 if their numbers are far larger than the others.
 
-
-def _are_within(array: Array, most: float) -> bool:
-    """Whether no number is farther from zero, without a copy of the array."""
-    xp = array_namespace(array)
-    return 0 in array.shape or (float(xp.max(array)) <= most and float(xp.min(array)) >= -most)
-
-
-def _check_dense(matrix: Any, name: str) -> Array:
-    array = as_real(matrix, name)
-    if array.ndim != 2:
-        raise InputError(f"{name} has shape {tuple(array.shape)}; it must be a matrix, one row per sample")
-    require_finite(array, name)
-    return array
-
-
-def _check_sparse(matrix: Any, name: str) -> Any:
-    csr = read_csr(matrix, name)
-    require_finite(csr.data, f"the stored values of {name}")
-    return csr
+    Anything but arrays of NumPy and CSR stays as it is.
+    """
+    is_sparse = scipy.sparse.issparse(matrix)
+    if not (is_sparse or isinstance(matrix, np.ndarray)) or np.all(weights):
+        return matrix
+    idle = np.asarray(weights) == 0.0
+    values = matrix.data if is_sparse else matrix
+    mask = np.repeat(idle, np.diff(matrix.indptr)) if is_sparse else idle.reshape(-1, *[1] * (matrix.ndim - 1))
+    sizes, mask = np.abs(values), np.broadcast_to(mask, values.shape)
+    if not sizes.max(where=mask, initial=0.0) > _FAR_LARGER * sizes.max(where=~mask, initial=0.0):
+        return matrix
+    blank = np.where(mask, values.dtype.type(fill), values)
+    return scipy.sparse.csr_array((blank, matrix.indices, matrix.indptr), shape=matrix.shape) if is_sparse else blank

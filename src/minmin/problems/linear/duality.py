@@ -84,11 +84,7 @@ def bound_without_step(evaluation: LinearEvaluation, enough: float) -> Bound:
 
 
 def _bound_with(
-    rounding: Rounding,
-    evaluation: LinearEvaluation,
-    after: LinearYStepModel,
-    gradient_y: Array,
-    y_root: Array | None,
+    rounding: Rounding, evaluation: LinearEvaluation, after: LinearYStepModel, gradient_y: Array, y_root: Array | None
 ) -> tuple[float, float]:
     """The bound with these rounding errors, and what it would be if both gradients were rounding errors."""
     model = evaluation.model

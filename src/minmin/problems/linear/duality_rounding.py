@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from minmin.core.arrays import Array, array_eps, largest, total, weighted_square
+from minmin.core.arrays import Array, array_eps, inner, largest, namespace_of, total, weighted_square
 from minmin.core.rounding import rounding_error
+from minmin.core.rows import Reduction, prefetch, reduce_rows, request
 from minmin.core.vectors import dot, norm
-from minmin.problems.linear.penalized_design import inner_of_rows, inner_of_squares
+from minmin.problems.linear.rows.loss import RowHessian, RowLoss
 
 if TYPE_CHECKING:
     from minmin.problems.linear.evaluation import LinearEvaluation, LinearYStepModel
@@ -45,13 +46,13 @@ class Rounding:
         if self.is_rough:
             self.y_sizes = math.sqrt(largest(h)) * y_block.column_norms()
         elif not one_alpha_y:
-            self.y_sizes = y_block.term_sizes(h)
+            self.y_sizes = y_block.squares(h) ** 0.5
         rows = x_block.row_norms_squared(), y_block.row_norms_squared()
-        self._sizes = tuple(math.sqrt(inner_of_rows(h, squares)) for squares in rows)
+        self._sizes = tuple(math.sqrt(reduce_rows(_inner_of_rows, h, squares)) for squares in rows)
         # Margins have errors of eps·(|X_i||x| + |Y_i||y| + |offset_i|), and residuals have the curvature times that.
         in_x, in_y = self._sizes[0] * norm(self._x), self._sizes[1] * norm(self.y_terms)
         if not x_block.penalty.is_one_number:
-            self._size_over_penalty = math.sqrt(inner_of_rows(h, x_block.row_norms_over_penalty()))
+            self._size_over_penalty = math.sqrt(reduce_rows(_inner_of_rows, h, x_block.row_norms_over_penalty()))
             in_x = min(in_x, self._size_over_penalty * math.sqrt(x_block.penalty.product(self._x, self._x)))
         if not rough:  # a column that is far larger than the others usually has a small coefficient
             root = math.sqrt(largest(h))
@@ -79,14 +80,14 @@ class Rounding:
 
     def _residual_size(self, row_squares: Array) -> float:
         """√Σ_i r_i² |row i|²."""
-        return math.sqrt(inner_of_squares(self._residual, row_squares))
+        return math.sqrt(reduce_rows(_inner_of_squares, self._residual, row_squares))
 
     def noise_by_y_column(self, y_sizes: Array) -> Array:
         """The errors in every entry of ∇ᵧ."""
         if self.is_rough:
             of_residual = largest(self._residual) * self._y_block.column_norms()
         else:
-            of_residual = self._y_block.term_sizes(self._residual * self._residual)
+            of_residual = self._y_block.squares(self._residual * self._residual) ** 0.5  # of the terms summed in Yᵀr
         terms = of_residual + self._margin_error * y_sizes
         return rounding_error(self._eps, terms + self._y_block.penalty.alpha * self.y_terms)
 
@@ -100,3 +101,43 @@ class Rounding:
         terms = self._residual_size(self._x_block.row_norms_over_penalty())
         in_penalty = math.sqrt(penalty.product(self._x, self._x))
         return rounding_error(self._eps, terms + in_penalty + size * self._margin_error), size
+
+
+def prefetch_sums(evaluation: LinearEvaluation, image: Array, residual: Array) -> None:
+    """Get what ∇ₓ, :class:`Rounding` and the dual point need in one exchange, if rows are elsewhere.
+
+    ``image`` and ``residual`` are as in LinearYStepModel.
+    """
+    m, h, loss = evaluation.model, evaluation.margin_hessian, evaluation.model.loss
+    if not (isinstance(loss, RowLoss) and isinstance(h, RowHessian)):
+        return
+    blocks = m.x_block, m.y_block
+    row_norms = [block.design.row_norms_squared for block in blocks]
+    if not m.x_block.penalty.is_one_number:
+        row_norms.append(m.x_block.row_norms_over_penalty())
+    wanted = [
+        *(request(block.design.for_rows, "adjoint", residual) for block in blocks),
+        *(Reduction(_inner_of_rows, (h.diagonal, rows)) for rows in row_norms),
+        *(Reduction(_inner_of_squares, (residual, rows)) for rows in row_norms),
+        Reduction(inner, (evaluation.residual, evaluation.loss_slope)),
+        Reduction(largest, (h.diagonal,), "max"),
+        Reduction(total, (h.diagonal,)),
+        Reduction(largest, (residual,), "max"),
+        request(loss.for_rows, "mean", evaluation.margins, m.target, evaluation.shared, m.weights),
+    ]
+    if m.offset is not None:
+        wanted.append(Reduction(weighted_square, (h.diagonal, m.offset)))
+    dual_point = loss.request_dual_point(image, evaluation.margins, m.target, h)
+    if dual_point is not None:
+        wanted.append(dual_point)
+    prefetch(*wanted)
+
+
+def _inner_of_rows(weights: Array, rows: Array) -> float:
+    """Σ_i weights_i·rows_i, for one weight per margin and one number per row."""
+    return dot(weights, rows) if weights.ndim == 1 else float(namespace_of(weights).sum(rows @ weights))
+
+
+def _inner_of_squares(roots: Array, rows: Array) -> float:
+    """The same with the squares of ``roots`` as weights."""
+    return _inner_of_rows(roots * roots, rows)

@@ -7,18 +7,20 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minmin.core.arrays import Array, array_eps, inner, largest, weighted_square, zeros
+import numpy as np
+
+from minmin.core.arrays import Array, array_eps, inner, largest, to_like, to_numpy, weighted_square, zeros
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.row_sum import RowSum
-from minmin.core.rows import map_rows
+from minmin.core.rows import Reduction, RowVector, map_rows, prefetch, request
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
-from minmin.problems.linear.coupled_preconditioner import couple_outputs
-from minmin.problems.linear.margin_hessian import MarginHessian
-from minmin.problems.linear.preconditioner import LinearPreconditioner
-from minmin.problems.linear.row_gradients import estimate_change, find_row_smoothness
-from minmin.problems.linear.rows.sums import prepare_bound, prepare_slope, prepare_y_system
+from minmin.problems.linear.designs import select
+from minmin.problems.linear.duality_rounding import prefetch_sums
+from minmin.problems.linear.losses.base import MarginHessian
+from minmin.problems.linear.preconditioner import LinearPreconditioner, couple_outputs
+from minmin.problems.linear.rows.loss import RowHessian
 from minmin.problems.linear.unboundedness import is_unbounded_along
 from minmin.problems.spectrum import Matrix
 
@@ -64,10 +66,20 @@ class LinearSlice(SecondOrderSlice, RowSum):
         return LinearSlice(self.x + t * direction.dx, self.margins + t * image, self.model)
 
     def find_row_smoothness(self) -> Matrix:
-        return find_row_smoothness(self.model)
+        """L_i = w_i·sup ℓ''·|Y_i|² of every row."""
+        m = self.model
+        norms, weights = to_numpy(m.y_block.row_norms_squared()), to_numpy(m.weights)
+        return np.asarray(m.loss.max_curvature * weights.astype(np.float64) * norms.astype(np.float64))
 
     def estimate_change(self, known: LinearEvaluation, y: Array, rows: Matrix, factors: Matrix) -> Array:
-        return estimate_change(known, y, rows, factors)
+        """Xx and the derivatives at ``known`` are numbers that are kept, so a row costs one row of Y."""
+        m, loss = self.model, self.model.loss
+        m.tally.note("rows_y", len(rows))
+        design, target = m.y_block.design.rows(rows), select(m.target, rows)
+        margins = select(self.margins, rows) + design.image(y)
+        change = loss.slope(margins, target, loss.prepare(margins, target)) - select(known.loss_slope, rows)
+        weights = select(m.weights, rows) * to_like(factors, m.weights)
+        return design.adjoint(weights * change) + m.y_block.penalty.alpha * (y - known.y)
 
 
 class _Derivatives:
@@ -199,8 +211,11 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
-        prepare_y_system(self)
-        return self.model.y_block.hessian(self.margin_hessian)
+        y_block, h = self.model.y_block, self.margin_hessian
+        if isinstance(h, RowHessian) and not y_block.is_zero:
+            design = y_block.design.for_rows
+            prefetch(request(design, "adjoint", self.residual), request(h.value, "gram", design))
+        return y_block.hessian(h)
 
     def hess_yy_product(self, dy: Array) -> Array:
         y_block = self.model.y_block
@@ -238,7 +253,7 @@ class LinearEvaluation(SecondOrderEvaluation):
         residual = self.residual
         if not self.model.y_block.is_zero:
             residual = residual + self.margin_hessian.times(image)
-        prepare_bound(self, image, residual)
+        prefetch_sums(self, image, residual)
         return LinearYStepModel(dy, self.model.x_block.gradient(residual, self.x), image, residual)
 
     def model_here(self) -> LinearYStepModel:
@@ -247,7 +262,9 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images
-        prepare_slope(self, image)
+        if isinstance(image, RowVector):
+            design = self.model.y_block.design.for_rows
+            prefetch(request(design, "adjoint", self.residual), Reduction(inner, (self.residual, image)))
         in_x = inner(self.residual, image) + self.model.x_block.penalty.product(self.x, direction.dx)
         return in_x + dot(self.grad_y, dy)
 

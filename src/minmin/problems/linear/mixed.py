@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import scipy.sparse
 
 from minmin.core.arrays import Array, namespace_of, to_like, to_numpy
 from minmin.errors import InputError
-from minmin.problems.linear.designs import DenseDesign, Design, make_design, piece_rows, select, wrap_checked
+from minmin.problems.linear.checked_designs import make_design
+from minmin.problems.linear.designs import DenseDesign, Design, piece_rows, select
 from minmin.problems.spectrum import Matrix, gram
 
 _COLUMNS_AT_A_TIME = 8
@@ -43,6 +45,7 @@ class MixedDesign(Design):
         ]
         self._starts = np.concatenate([[0], np.cumsum([design.shape[1] for design in designs])])
         self.shape = (rows, int(self._starts[-1]))
+        self.is_dense = all(part.is_dense for part in self.parts)
 
     @property
     def prototype(self) -> Array:
@@ -53,11 +56,7 @@ class MixedDesign(Design):
             yield part, slice(start, stop)
 
     def image(self, v: Array) -> Array:
-        total: Any = None
-        for part, here in self._slices():
-            image = part.image(v[here, ...])
-            total = image if total is None else total + image
-        return total
+        return reduce(add, (part.image(v[here, ...]) for part, here in self._slices()))
 
     def adjoint(self, r: Array) -> Array:
         return namespace_of(r).concat([part.adjoint(r) for part in self.parts])
@@ -79,17 +78,15 @@ class MixedDesign(Design):
         return namespace_of(r).concat([part.column_squares(r) for part in self.parts])
 
     def row_squares(self, v: Array) -> Array:
-        first, *others = (part.row_squares(v[here, ...]) for part, here in self._slices())
-        return sum(others, start=first)
+        return reduce(add, (part.row_squares(v[here, ...]) for part, here in self._slices()))
 
     @cached_property
     def row_norms_squared(self) -> Array:
-        first, *others = (part.row_norms_squared for part in self.parts)
-        return sum(others, start=first)
+        return reduce(add, (part.row_norms_squared for part in self.parts))
 
     def rows(self, chosen: Any) -> MixedDesign:
-        """The design with only these rows; every part must be a matrix or have this method."""
-        return MixedDesign([select_rows(part, chosen) for part in self.parts])
+        """The design with only these rows."""
+        return MixedDesign([part.rows(chosen) for part in self.parts])
 
     def columns(self, chosen: Matrix) -> Design:
         """Columns that follow each other and are of one part stay one part."""
@@ -117,10 +114,6 @@ class MixedDesign(Design):
         return select(xp.concat(some, axis=1), np.argsort(by_part), axis=1)
 
     @property
-    def is_dense(self) -> bool:
-        return all(part.is_dense for part in self.parts)
-
-    @property
     def stored(self) -> int:
         return sum(part.stored for part in self.parts)
 
@@ -132,12 +125,6 @@ class MixedDesign(Design):
 
     def arrays(self) -> tuple[Array, ...]:
         return tuple(array for part in self.parts for array in part.arrays())
-
-
-def select_rows(design: Any, chosen: Any) -> Design:
-    """Some rows of a design that has a method ``rows`` or is a matrix."""
-    some: Design = design.rows(chosen) if hasattr(design, "rows") else wrap_checked(design.matrix[chosen])
-    return some
 
 
 def _cross_gram(left: Design, right: Design, weights: Array) -> Array:

@@ -8,9 +8,7 @@ from copy import copy
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
-
-from minmin.core.arrays import Array, as_real, as_real_numpy, require_finite, same_kind, to_like
+from minmin.core.arrays import Array, same_kind, to_like
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
@@ -20,24 +18,20 @@ from minmin.core.rows import map_rows
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.term import Term
 from minmin.core.vectors import square
-from minmin.errors import InputError
-from minmin.problems.linear.categories import CategoricalDesign
+from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
+from minmin.problems.linear.checked_designs import make_designs, refuse_huge
+from minmin.problems.linear.columns import check_columns, fingerprint_column, load_blocks
 from minmin.problems.linear.constants import LinearConstants
-from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign, make_designs, refuse_huge
+from minmin.problems.linear.designs import DenseDesign, SparseDesign
 from minmin.problems.linear.duality import bound_by_duality, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
-from minmin.problems.linear.idle_rows import blank_idle_rows
 from minmin.problems.linear.losses import Loss
-from minmin.problems.linear.losses.targets import check_offset_shape
 from minmin.problems.linear.mixed import MixedDesign
-from minmin.problems.linear.ones import OnesDesign
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
-from minmin.problems.linear.row_gradients import explain_no_rows
-from minmin.problems.linear.rows.columns import fingerprint_column, load_blocks, take_row_vectors
 from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.rows.design import RowDesign
-from minmin.problems.linear.rows.metrics import RowMetrics
+from minmin.problems.linear.rows.session import RowMetrics
 from minmin.problems.linear.term_duality import bound_with_terms
 from minmin.problems.spectrum import EXPENSIVE
 
@@ -96,10 +90,7 @@ class LinearModel(SecondOrderProblem):
         if is_dask(X) or is_dask(Y):
             X, Y, target, sample_weight, offset = load_blocks(X, Y, target, sample_weight, offset)
         design_x, design_y = make_designs(X, Y)
-        if isinstance(design_x, RowDesign):
-            checked = take_row_vectors(design_x, loss, target, sample_weight, offset)
-        else:
-            checked = _check_columns(design_x, loss, target, sample_weight, offset)
+        checked = check_columns(design_x, loss, target, sample_weight, offset)
         self.loss, self.target, self.weights, self.offset = checked
         design_x, design_y = design_x.blank_idle_rows(self.weights), design_y.blank_idle_rows(self.weights)
         prototype = design_x.prototype
@@ -153,7 +144,11 @@ class LinearModel(SecondOrderProblem):
 
     @property
     def row_obstacle(self) -> str:
-        return explain_no_rows(self)
+        if self.loss.outputs > 1:
+            return f"the loss {self.loss.name!r} has several margins per row"
+        if self.loss.max_curvature == math.inf:
+            return f"the loss {self.loss.name!r} has no bound on its curvature"
+        return ""
 
     @property
     def units(self) -> Array | float:
@@ -264,48 +259,3 @@ class LinearModel(SecondOrderProblem):
         offset = [] if self.offset is None else ["offset", *fingerprint_column(self.offset)]
         columns = *fingerprint_column(self.target), *fingerprint_column(self.weights)
         return [*head, *penalties, *designs, *columns, *offset]
-
-
-def _check_columns(
-    design: Design, loss: Loss, target: Any, sample_weight: Any, offset: Any
-) -> tuple[Loss, Array, Array, Array | None]:
-    """The loss, and what the user says of every row: target, weights and offset, checked."""
-    rows, prototype = design.shape[0], design.prototype
-    weights = _normalize_weights(sample_weight, rows, prototype)
-    column = check_column(target, "target", rows, prototype)
-    offset = _check_offset(offset, rows, loss.outputs, prototype)
-    if isinstance(weights, np.ndarray):
-        column = blank_idle_rows(column, weights, fill=column[weights.argmax()])
-        offset = None if offset is None else blank_idle_rows(offset, weights)
-    return loss, loss.check_target(column), weights, offset
-
-
-def check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
-    """A user's array with one number per row, checked."""
-    column = as_real(values, name, prototype)
-    if column.shape != (rows,):
-        raise InputError(f"{name} has shape {tuple(column.shape)}; X has {rows} rows, so it must be ({rows},)")
-    require_finite(column, name)
-    return to_like(column, prototype)
-
-
-def _check_offset(offset: Any, rows: int, outputs: int, prototype: Array) -> Array | None:
-    if offset is None:
-        return None
-    array = as_real(offset, "offset", prototype)
-    check_offset_shape(tuple(array.shape), rows, outputs)
-    require_finite(array, "offset")
-    return to_like(array, prototype)
-
-
-def _normalize_weights(sample_weight: Any, rows: int, prototype: Array) -> Array:
-    if sample_weight is None:
-        return to_like(np.full(rows, 1.0 / rows), prototype)
-    values = check_column(as_real_numpy(sample_weight, "sample_weight"), "sample_weight", rows, np.zeros(0))
-    if (values < 0).any():
-        wrong = int(np.flatnonzero(values < 0)[0])
-        raise InputError(f"sample_weight[{wrong}] = {values[wrong]:g} is negative; give weights of 0 or above")
-    if not values.any():
-        raise InputError("sample_weight is zero everywhere; give at least one sample a positive weight")
-    values = values / values.max()  # so that the sum of huge weights does not overflow
-    return to_like(values / values.sum(), prototype)

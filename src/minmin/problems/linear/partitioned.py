@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from array_api_compat import is_numpy_array
 
 from minmin.core.arrays import Array
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
-from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign, piece_rows, wrap_checked
-from minmin.problems.linear.ones import OnesDesign
-from minmin.problems.linear.row_pieces import fill, run_tasks, sum_tasks, transpose
+from minmin.problems.linear.categories import OnesDesign
+from minmin.problems.linear.designs import DenseDesign, Design, NumpyDesign, SparseDesign, piece_rows, wrap_matrix
+from minmin.problems.linear.row_pieces import run_tasks, share, sum_tasks, transpose
 from minmin.problems.spectrum import Matrix, gram
 
 _NUMBERS_PER_PIECE, _LEAST_NUMBERS_PER_COLUMN = 1_000_000, 8
@@ -23,7 +22,7 @@ _NUMBERS_PER_PIECE, _LEAST_NUMBERS_PER_COLUMN = 1_000_000, 8
 with Aᵀ is a whole vector, so a piece has this many numbers per column, too, if its partition has."""
 
 
-class PartitionedDesign(Design):
+class PartitionedDesign(NumpyDesign):
     """Some columns of a partitioned matrix, and perhaps a column of ones behind them.
 
     Products use the partitions as they are: coefficients are padded with zeros for the columns that were not chosen. So
@@ -39,25 +38,23 @@ class PartitionedDesign(Design):
     as_dense : bool, optional
         Whether the chosen columns are full enough to treat rows of them as dense; by default if they are stored so.
     dtype : numpy.dtype, optional
-        The dtype to compute in; by default that of the matrix.
+        The dtype to compute in; by default that of the matrix. Pieces of another one are converted in every product.
     """
+
+    refusal = "is partitioned, which works only with NumPy vectors; give x0 and y0 as such"
 
     def __init__(
         self, matrix: PartitionedMatrix, *, ones: bool = False, as_dense: bool | None = None, dtype: Any = None
     ):
         self._source, self._ones = matrix, ones
-        self._as_dense = not matrix.is_sparse if as_dense is None else as_dense
-        self._dtype = np.dtype(matrix.dtype if dtype is None else dtype)
+        self.is_dense = not matrix.is_sparse if as_dense is None else as_dense
+        self.dtype = np.dtype(matrix.dtype if dtype is None else dtype)
         self._width = matrix.shape[1]
         self.shape = (matrix.shape[0], self._width + int(ones))
 
     @cached_property
     def _pieces(self) -> list[tuple[slice, Any]]:
         return self._source.cut(max(_NUMBERS_PER_PIECE, _LEAST_NUMBERS_PER_COLUMN * self._source.width))
-
-    @property
-    def prototype(self) -> Array:
-        return np.zeros(0, dtype=self._dtype)
 
     def image(self, v: Array) -> Array:
         return self._fill_rows(lambda piece, padded: self._convert(piece) @ padded, v)
@@ -73,10 +70,10 @@ class PartitionedDesign(Design):
 
     @cached_property
     def row_norms_squared(self) -> Array:
-        return self.row_squares(np.ones(self.shape[1], dtype=self._dtype))
+        return self.row_squares(np.ones(self.shape[1], dtype=self.dtype))
 
     def _convert(self, piece: Any) -> Any:
-        return piece if piece.dtype == self._dtype else piece.astype(self._dtype)
+        return piece if piece.dtype == self.dtype else piece.astype(self.dtype)
 
     def _fill_rows(self, multiply: Any, v: Array) -> Array:
         """A vector with one entry per row, or a table, from what every piece gives for padded coefficients."""
@@ -84,7 +81,7 @@ class PartitionedDesign(Design):
         if self._source.columns is not None:
             padded = np.zeros((self._source.width, *v.shape[1:]), dtype=v.dtype)
             padded[self._source.columns] = v[: self._width]
-        rows = np.empty((self.shape[0], *v.shape[1:]), dtype=np.result_type(self._dtype, v.dtype))
+        rows = np.empty((self.shape[0], *v.shape[1:]), dtype=np.result_type(self.dtype, v.dtype))
 
         def fill_piece(here: slice, piece: Any) -> None:
             rows[here] = multiply(piece, padded)
@@ -114,7 +111,7 @@ class PartitionedDesign(Design):
 
     def _gram_of_piece(self, piece: Any, weights: Array) -> Array:
         some = self._convert(piece if self._source.columns is None else piece[:, self._source.columns])
-        if self._as_dense:
+        if self.is_dense:
             total: Any = 0.0
             for here in piece_rows(some.shape[0]):
                 dense = some[here].toarray() if self._source.is_sparse else some[here]
@@ -128,21 +125,13 @@ class PartitionedDesign(Design):
         if is_one[:-1].any():
             raise InputError("the column of ones must be the last")
         if is_one.all():
-            return OnesDesign(self.shape[0], self._dtype)
+            return OnesDesign(self.shape[0], self.dtype)
         view = self._source[:, chosen[~is_one]]
-        return PartitionedDesign(view, ones=bool(is_one.any()), as_dense=self._as_dense, dtype=self._dtype)
-
-    def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
-        for piece in piece_rows(self.shape[0]):
-            yield piece, self.sample(np.arange(piece.start, piece.stop))
-
-    @property
-    def is_dense(self) -> bool:
-        return self._as_dense
+        return PartitionedDesign(view, ones=bool(is_one.any()), as_dense=self.is_dense, dtype=self.dtype)
 
     @cached_property
     def stored(self) -> int:
-        if self._as_dense:
+        if self.is_dense:
             return self.shape[0] * self.shape[1]
         return self._source.stored + int(self._ones) * self.shape[0]
 
@@ -152,14 +141,14 @@ class PartitionedDesign(Design):
         numbers = wanted[~is_one]
         if self._source.columns is not None:
             numbers = self._source.columns[numbers]
-        dense = np.ones((len(rows), len(wanted)), dtype=self._dtype)
+        dense = np.ones((len(rows), len(wanted)), dtype=self.dtype)
         for here, partition, local in self._locate(rows):
-            dense[here, ~is_one] = wrap_checked(partition).sample(local, numbers)
+            dense[here, ~is_one] = wrap_matrix(partition).sample(local, numbers)
         return dense
 
     def rows(self, chosen: Matrix) -> Design:
         """Some rows as a design in memory."""
-        if self._as_dense or self._ones:
+        if self.is_dense or self._ones:
             return DenseDesign(self.sample(chosen))
         taken = [partition[local] for _, partition, local in self._locate(chosen)]
         some = scipy.sparse.vstack(taken, format="csr")
@@ -174,16 +163,12 @@ class PartitionedDesign(Design):
             if here.start < here.stop:
                 yield here, partition, rows[here] - starts[number]
 
-    def to_like(self, prototype: Array, name: str) -> PartitionedDesign:
-        """The same partitions; pieces of another dtype are converted in every product."""
-        if not is_numpy_array(prototype):
-            raise InputError(f"{name} is partitioned, which works only with NumPy vectors; give x0 and y0 as such")
-        return PartitionedDesign(self._source, ones=self._ones, as_dense=self._as_dense, dtype=prototype.dtype)
+    def with_dtype(self, dtype: Any, name: str) -> PartitionedDesign:
+        return PartitionedDesign(self._source, ones=self._ones, as_dense=self.is_dense, dtype=dtype)
 
     def to_float64(self) -> Any:
         """A copy in memory, of all rows."""
-        design = self.rows(np.arange(self.shape[0]))
-        return design.to_float64()
+        return self.rows(np.arange(self.shape[0])).to_float64()
 
     def arrays(self) -> tuple[Array, ...]:
         return tuple(array for arrays in self.arrays_by_partition() for array in arrays)
@@ -193,15 +178,13 @@ class PartitionedDesign(Design):
         source = self._source
         chosen = np.arange(source.width) if source.columns is None else source.columns
         for partition in source.partitions:
-            yield *wrap_checked(partition).arrays(), chosen, np.array([self._ones])
+            yield *wrap_matrix(partition).arrays(), chosen, np.array([self._ones])
 
 
 def _square(piece: Any) -> Any:
     if not scipy.sparse.issparse(piece):
         return piece * piece
-    squared = scipy.sparse.csr_array(piece.shape, dtype=piece.dtype)
-    fill(squared, piece.data * piece.data, piece.indices, piece.indptr)
-    return squared
+    return share(scipy.sparse.csr_array, piece.shape, piece.data * piece.data, piece.indices, piece.indptr)
 
 
 def _transpose(piece: Any) -> Any:

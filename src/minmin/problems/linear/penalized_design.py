@@ -10,10 +10,8 @@ import numpy as np
 
 from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, to_like, to_numpy
 from minmin.core.counting import UNCOUNTED, Tally
-from minmin.core.rows import RowVector, reduce_rows
-from minmin.core.vectors import dot
 from minmin.problems.linear.designs import Design
-from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.losses.base import MarginHessian
 from minmin.problems.linear.penalties import Penalty
 
 _ALIKE = 4.0
@@ -100,21 +98,15 @@ class PenalizedDesign:
 
     def hessian_diagonal(self, of_margins: MarginHessian) -> Array:
         """The diagonal of AᵀhA + diag(alpha)."""
-        return self.hessian_squares(of_margins) + self.penalty.alpha
+        return self.squares(of_margins.diagonal) + self.penalty.alpha
 
-    def hessian_squares(self, of_margins: MarginHessian) -> Array:
-        """The diagonal of AᵀhA."""
-        self._tally.add(self._kind)
-        return self._vector(self.design.column_squares(of_margins.diagonal))
+    def squares(self, weights: Array) -> Array:
+        """Σ_i w_i A_ij² for every coefficient, with one weight per margin."""
+        return self._vector(self.column_squares(weights))
 
     def count_product(self) -> None:
         """Count work on the design that takes as long as a product."""
         self._tally.add(self._kind)
-
-    def term_sizes(self, squares: Array) -> Array:
-        """√Σ_i r_i² A_ij² for every coefficient: the size of the terms that are summed in Aᵀr; ``squares`` are r_i²."""
-        self._tally.add(self._kind)
-        return self._vector(self.design.column_squares(squares)) ** 0.5
 
     def column_sizes(self, weights: Array) -> Array:
         """√Σ_i w_i A_ij² for every coefficient."""
@@ -157,16 +149,13 @@ class PenalizedDesign:
     def column_penalty(self) -> float | Array:
         """The penalty in the user's form: one number, or one per column."""
         alpha = self.penalty.alpha
-        return alpha if isinstance(alpha, float) else self._per_column(alpha)
+        return alpha if isinstance(alpha, float) or self.outputs == 1 else self._table(alpha)[:, 0]
 
     def _table(self, v: Array) -> Array:
         return v if self.outputs == 1 else reshape(v, (-1, self.outputs))
 
     def _vector(self, table: Array) -> Array:
         return table if self.outputs == 1 else reshape(table, (-1,))
-
-    def _per_column(self, v: Array) -> Array:
-        return v if self.outputs == 1 else self._table(v)[:, 0]
 
     def _repeat(self, per_column: Array) -> Array:
         if self.outputs == 1:
@@ -203,17 +192,3 @@ class _Derived:
     def unpenalised(self) -> tuple[Array, Design]:
         places = self._penalty.find_unpenalised()
         return places, self._design.columns(places[:: self._outputs] // self._outputs)
-
-
-def inner_of_rows(weights: Array, rows: Array) -> float:
-    """Σ_i weights_i·rows_i, for one weight per margin and one number per row."""
-    if isinstance(weights, RowVector):
-        return float(reduce_rows(inner_of_rows, weights, rows))
-    return dot(weights, rows) if weights.ndim == 1 else float(namespace_of(weights).sum(rows @ weights))
-
-
-def inner_of_squares(roots: Array, rows: Array) -> float:
-    """The same with the squares of ``roots`` as weights."""
-    if isinstance(roots, RowVector):
-        return float(reduce_rows(inner_of_squares, roots, rows))
-    return inner_of_rows(roots * roots, rows)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import lapack
 
+from minmin.core.arrays import namespace_of, to_numpy
 from minmin.core.rounding import rounding_error
-from minmin.problems.linear.designs import Design
-from minmin.problems.linear.margin_hessian import MarginHessian
-from minmin.problems.linear.rows.loss import RowHessian
-from minmin.problems.linear.rows.sampling import joint_gram, sample_elsewhere, sum_curvature
+from minmin.core.rows import Reduction, reduce_rows
+from minmin.problems.linear.designs import DenseDesign, Design
+from minmin.problems.linear.losses.base import MarginHessian
+from minmin.problems.linear.rows.design import RowDesign
+from minmin.problems.linear.rows.group import PerGroup
+from minmin.problems.linear.rows.session import RowSession
 
 if TYPE_CHECKING:
     from minmin.problems.linear.model import LinearModel
@@ -63,29 +66,102 @@ def sample_gram(model: LinearModel, h: MarginHessian, count: int, columns: _Vect
     several times. All rows are taken if there are no more than ``count``. None if h is zero, or not known row by row.
     """
     y_block, x_block = model.y_block, model.x_block
-    if isinstance(h, RowHessian):
-        matrix = sample_elsewhere(h, y_block.design, x_block.design, count, columns)
+    parts = h.for_rows, y_block.design.for_rows, x_block.design.for_rows, columns
+    matrix: _Vector | None
+    if count >= x_block.design.shape[0]:
+        matrix = reduce_rows(_gram_of_all, *parts)
+    elif isinstance(x_block.design, RowDesign):
+        matrix = _draw_elsewhere(x_block.design.rows_session, parts, count)
     else:
-        matrix = _sample_here(h, y_block.design, x_block.design, count, columns)
-    if matrix is not None:
-        y_block.count_product()
-        x_block.count_product()
+        matrix = _draw_here(h, y_block.design, x_block.design, columns, count)
+    if matrix is None or not np.trace(matrix) > 0.0:
+        return None
+    y_block.count_product()
+    x_block.count_product()
     return matrix
 
 
-def _sample_here(
-    h: MarginHessian, y_design: Design, x_design: Design, count: int, columns: _Vector | None
+def _draw_here(
+    h: MarginHessian, y_design: Design, x_design: Design, columns: _Vector | None, count: int
 ) -> _Vector | None:
-    weights = sum_curvature(h)
+    weights = _sum_curvature(h)
     running = np.cumsum(weights)
     if not 0.0 < running[-1] < np.inf:
         return None
-    if count >= len(weights):
-        return joint_gram(h, y_design, x_design, np.arange(len(weights)), columns)
-    places = (np.arange(count) + 0.5) / count * running[-1]
-    rows = np.searchsorted(running, places)
-    of_rows = h.of_rows(rows, (running[-1] / count) / weights[rows])
-    return None if of_rows is None else joint_gram(of_rows, y_design, x_design, rows, columns)
+    rows = np.searchsorted(running, _spread(count, running[-1]))
+    return _gram_of_rows(h, y_design, x_design, columns, rows, (running[-1] / count) / weights[rows])
+
+
+def _draw_elsewhere(session: RowSession, parts: tuple[Any, ...], count: int) -> _Vector | None:
+    """The same rows, drawn where they are: only running sums and one small matrix travel."""
+    per_group = session.fetch(Reduction(_sum_by_partition, (parts[0], session.partition_sizes), "list"))
+    sums = np.empty(len(session.order))
+    sums[session.order] = np.concatenate(per_group)
+    ends = np.cumsum(sums)
+    if not 0.0 < ends[-1] < np.inf:
+        return None
+    places = _spread(count, ends[-1])
+    owners = np.searchsorted(ends, places)
+    of_partition = iter([places[owners == number] - (ends[number] - sums[number]) for number in session.order])
+    local_places = PerGroup([[next(of_partition) for _ in sizes] for sizes in session.sizes])
+    args = *parts, session.partition_sizes, local_places, ends[-1] / count
+    matrices = session.fetch(Reduction(_gram_at, args, "list"))
+    return None if matrices[0] is None else np.asarray(sum(matrices))
+
+
+def _spread(count: int, total: float) -> _Vector:
+    """Places at equal distances between zero and the total."""
+    return (np.arange(count) + 0.5) / count * total
+
+
+def _sum_by_partition(h: MarginHessian, sizes: list[int]) -> _Vector:
+    return np.array([part.sum() for part in np.split(_sum_curvature(h), np.cumsum(sizes)[:-1])])
+
+
+def _gram_at(
+    h: MarginHessian,
+    y_design: Design,
+    x_design: Design,
+    columns: _Vector | None,
+    sizes: list[int],
+    places: list[_Vector],
+    step: float,
+) -> _Vector | None:
+    """The Hessian of the rows at these places in the running sum of every partition."""
+    weights, start, drawn = _sum_curvature(h), 0, []
+    for size, of_partition in zip(sizes, places, strict=True):
+        running = np.cumsum(weights[start : start + size])
+        # The last place may lie behind the end, by rounding.
+        drawn.append(start + np.minimum(np.searchsorted(running, of_partition), size - 1))
+        start += size
+    rows = np.concatenate(drawn)
+    return _gram_of_rows(h, y_design, x_design, columns, rows, step / weights[rows])
+
+
+def _gram_of_rows(
+    h: MarginHessian, y_design: Design, x_design: Design, columns: _Vector | None, rows: _Vector, factors: _Vector
+) -> _Vector | None:
+    of_rows = h.of_rows(rows, factors)
+    return None if of_rows is None else _joint_gram(of_rows, y_design, x_design, rows, columns)
+
+
+def _sum_curvature(h: MarginHessian) -> _Vector:
+    """The second derivative of every row; summed over its margins if it has several."""
+    weights = to_numpy(h.diagonal).astype(np.float64)
+    return np.asarray(weights.sum(axis=1) if weights.ndim > 1 else weights)
+
+
+def _joint_gram(
+    h: MarginHessian, y_design: Design, x_design: Design, rows: _Vector, columns: _Vector | None
+) -> _Vector:
+    """The Hessian of some rows for the columns of Y and some of X; ``h`` is that of these rows."""
+    in_y, in_x = y_design.sample(rows), x_design.sample(rows, columns)
+    joint = DenseDesign(namespace_of(in_x).concat([in_y, in_x], axis=1))
+    return to_numpy(h.gram(joint)).astype(np.float64)
+
+
+def _gram_of_all(h: MarginHessian, y_design: Design, x_design: Design, columns: _Vector | None) -> _Vector:
+    return _joint_gram(h, y_design, x_design, np.arange(x_design.shape[0]), columns)
 
 
 def factorize_without_y(matrix: _Vector, size_y: int, eps: float) -> tuple[_Vector, _Vector] | None:

@@ -12,8 +12,7 @@ from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, 
 from minmin.core.second_order import Gauge
 from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.losses import FAR, Loss
-from minmin.problems.linear.losses.targets import check_classes
-from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.losses.base import MarginHessian, require_targets
 from minmin.problems.linear.penalties import Penalty
 from minmin.problems.spectrum import Matrix
 
@@ -37,7 +36,8 @@ class SoftmaxLoss(Loss):
         self.outputs = classes
 
     def check_target(self, target: Array) -> Array:
-        return check_classes(target, self.outputs)
+        allowed = (target >= 0) & (target < self.outputs) & (target == namespace_of(target).floor(target))
+        return require_targets(allowed, target, f"give classes as whole numbers, 0 to {self.outputs - 1}")
 
     def infimum(self, target: Array) -> Array:
         return 0.0 * target
@@ -89,11 +89,21 @@ class SoftmaxLoss(Loss):
         return largest(xp.max(change, axis=1) - xp.min(change, axis=1))
 
     def rises(self, change: Array, target: Array, slack: Array) -> bool:
-        """Whether some margin rises relative to the margin of its sample's class."""
-        return _some_margin_rises(change, target, slack)
+        """Whether some margin rises relative to the margin of its sample's class.
+
+        Looks at a few rows at a time, as the first often decide.
+        """
+        for start in range(0, change.shape[0], _ROWS_AT_A_TIME):
+            rows = slice(start, min(start + _ROWS_AT_A_TIME, change.shape[0]))
+            some, some_slack = change[rows, :], slack[rows, :]
+            of_class = Entries.of_classes(target[rows], some)
+            most = of_class.read(some) + of_class.read(some_slack)
+            if bool(namespace_of(some).any(some - some_slack > most[:, None])):
+                return True
+        return False
 
     def falls(self, change: Array, target: Array, slack: Array) -> bool:
-        return _some_margin_rises(-change, target, slack)
+        return self.rises(-change, target, slack)
 
     def gauge(self, penalty: Penalty) -> Gauge | None:
         return None if penalty.covers_all else _ClassSums(self.outputs, penalty)
@@ -278,18 +288,6 @@ class Entries:
         xp = namespace_of(table)
         columns = xp.arange(self._outputs, device=device(table))
         return xp.where(self._columns[:, None] == columns[None, :], values[:, None], table)
-
-
-def _some_margin_rises(change: Array, target: Array, slack: Array) -> bool:
-    """Whether some margin rises relative to that of its sample's class; a few rows at a time, as the first often do."""
-    for start in range(0, change.shape[0], _ROWS_AT_A_TIME):
-        rows = slice(start, min(start + _ROWS_AT_A_TIME, change.shape[0]))
-        some, some_slack = change[rows, :], slack[rows, :]
-        of_class = Entries.of_classes(target[rows], some)
-        most = of_class.read(some) + of_class.read(some_slack)
-        if bool(namespace_of(some).any(some - some_slack > most[:, None])):
-            return True
-    return False
 
 
 def _copy(table: Array) -> Array:

@@ -51,10 +51,7 @@ def bound_with_terms(evaluation: LinearEvaluation, terms: tuple[Term | None, Ter
 
 
 def _bound_at(
-    evaluation: LinearEvaluation,
-    after: LinearYStepModel,
-    terms: tuple[Term | None, Term | None],
-    y_root: Array | None,
+    evaluation: LinearEvaluation, after: LinearYStepModel, terms: tuple[Term | None, Term | None], y_root: Array | None
 ) -> Bound:
     model = evaluation.model
     gradient_y = model.y_block.gradient(after.residual, evaluation.y)

@@ -2,24 +2,10 @@
 
 from minmin.problems.linear.losses.base import FAR, Loss
 from minmin.problems.linear.losses.binary import CLogLog, Logistic, Probit
-from minmin.problems.linear.losses.kinked import Huber, SquaredHinge
 from minmin.problems.linear.losses.log_link import Gamma, NegativeBinomial, Poisson, Tweedie
-from minmin.problems.linear.losses.squared import Squared
+from minmin.problems.linear.losses.squares import Huber, Squared, SquaredHinge
 
-LOSSES: dict[str, Loss] = {
-    loss.name: loss
-    for loss in (
-        Logistic(),
-        Probit(),
-        CLogLog(),
-        SquaredHinge(),
-        Squared(),
-        Huber(),
-        Poisson(),
-        Gamma(),
-        Tweedie(),
-        NegativeBinomial(),
-    )
-}
+_KINDS = Logistic, Probit, CLogLog, SquaredHinge, Squared, Huber, Poisson, Gamma, Tweedie, NegativeBinomial
+LOSSES: dict[str, Loss] = {kind.name: kind() for kind in _KINDS}
 
 __all__ = ["FAR", "LOSSES", "Huber", "Loss", "NegativeBinomial", "Tweedie"]

@@ -1,4 +1,4 @@
-"""Loss: what a linear model needs to know of the loss of a sample."""
+"""Loss: what a linear model needs to know of the loss of a sample, and its second derivative as an operator."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from minmin.core.arrays import Array, inner, largest, namespace_of
+import numpy as np
+
+from minmin.core.arrays import Array, inner, largest, namespace_of, to_like, to_numpy
 from minmin.core.identity import identify
 from minmin.core.second_order import Gauge
 from minmin.core.vectors import dot
-from minmin.problems.linear.margin_hessian import DiagonalHessian, MarginHessian
+from minmin.errors import InputError
+from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.penalties import Penalty
+from minmin.problems.spectrum import Matrix
 
 FAR = 1.0
 """Margins farther from zero than this get the curvature of a parabola, since the loss's own curvature may vanish. At
@@ -36,6 +40,57 @@ class DualPoint(NamedTuple):
     gap: float
     scale: float = 1.0
     cross: float = 0.0
+
+
+class MarginHessian(ABC):
+    """The second derivative of a weighted mean loss with respect to all margins: a positive semidefinite operator.
+
+    Attributes
+    ----------
+    diagonal : array
+        In the shape of the margins.
+    """
+
+    __slots__ = ("diagonal",)
+
+    def __init__(self, diagonal: Array):
+        self.diagonal = diagonal
+
+    @property
+    def for_rows(self) -> Any:
+        """What stands for this operator in functions that ``minmin.core.rows`` calls."""
+        return self
+
+    @abstractmethod
+    def times(self, change: Array) -> Array:
+        """Its product with a change of all margins."""
+
+    @abstractmethod
+    def gram(self, design: Design) -> Array:
+        """AᵀhA as a dense matrix, h this operator and A the design of a block."""
+
+    def of_rows(self, rows: Matrix, factors: Matrix) -> MarginHessian | None:
+        """This operator for some rows, which may be repeated, times one factor per row; None if that is not known."""
+        return None
+
+    def sum_of_rows(self) -> Array | None:
+        """The sum of all samples' matrices, K × K for a loss with K outputs; None if K is 1, or if it is not known."""
+        return None
+
+
+class DiagonalHessian(MarginHessian):
+    """One margin per sample: a diagonal matrix."""
+
+    __slots__ = ()
+
+    def times(self, change: Array) -> Array:
+        return self.diagonal * change
+
+    def gram(self, design: Design) -> Array:
+        return design.gram(self.diagonal)
+
+    def of_rows(self, rows: Matrix, factors: Matrix) -> DiagonalHessian:
+        return DiagonalHessian(select(self.diagonal, rows) * to_like(factors, self.diagonal))
 
 
 class Loss(ABC):
@@ -184,3 +239,24 @@ class Loss(ABC):
     def gauge(self, penalty: Penalty) -> Gauge | None:
         """Directions of coefficients with these penalties along which f never changes; None if there are none."""
         return None
+
+
+def require_targets(allowed: Array, target: Array, wanted: str) -> Array:
+    """The target; an error names the first one that is not allowed."""
+    wrong = np.flatnonzero(~to_numpy(allowed))
+    if wrong.size:
+        raise InputError(f"target[{wrong[0]}] = {to_numpy(target)[wrong[0]]:g}: {wanted}")
+    return target
+
+
+def check_labels(target: Array, name: str) -> Array:
+    """Labels of two classes, as -1 and 1."""
+    values = to_numpy(target)
+    labels = set(np.unique(values).tolist())
+    if labels <= {-1.0, 1.0}:
+        return target
+    if labels <= {0.0, 1.0}:
+        return to_like(2.0 * values - 1.0, target)
+    other = ~np.isin(values, [-1.0, 0.0, 1.0])
+    allowed = ~other if other.any() else values != 0.0
+    return require_targets(allowed, target, f"the {name} loss takes labels in {{-1, 1}} or {{0, 1}}")

@@ -10,9 +10,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from minmin.core.arrays import Array, largest, namespace_of, to_like, to_numpy
-from minmin.problems.linear.losses.base import Loss
-from minmin.problems.linear.losses.targets import check_labels
-from minmin.problems.linear.margin_hessian import MarginHessian
+from minmin.problems.linear.losses.base import Loss, MarginHessian, check_labels
 
 _LOCAL_RADIUS = 0.86
 """Below 1 - exp(-2), see :class:`LocallySelfConcordant`."""

@@ -8,15 +8,14 @@ import numpy as np
 
 from minmin.core.arrays import Array, namespace_of
 from minmin.errors import InputError, as_number
-from minmin.problems.linear.losses.base import Loss
-from minmin.problems.linear.losses.targets import check_not_negative, check_positive
+from minmin.problems.linear.losses.base import Loss, require_targets
 
 
 class NonNegativeLoss(Loss):
     """t >= 0; ℓ rises as m grows, and as m falls it rises if t > 0 and falls if t = 0."""
 
     def check_target(self, target: Array) -> Array:
-        return check_not_negative(target, self.name, "numbers")
+        return require_targets(target >= 0.0, target, f"the {self.name} loss takes numbers >= 0")
 
     def rises(self, change: Array, target: Array, slack: Array) -> bool:
         xp = namespace_of(change)
@@ -34,7 +33,7 @@ class Poisson(NonNegativeLoss):
     unit_dispersion = True
 
     def check_target(self, target: Array) -> Array:
-        return check_not_negative(target, "Poisson", "counts")
+        return require_targets(target >= 0.0, target, "the Poisson loss takes counts >= 0")
 
     def infimum(self, target: Array) -> Array:
         return target - _times_log(target)
@@ -59,7 +58,7 @@ class Gamma(Loss):
     self_concordance = 1.0
 
     def check_target(self, target: Array) -> Array:
-        return check_positive(target, self.name)
+        return require_targets(target > 0.0, target, f"the {self.name} loss takes numbers > 0")
 
     def infimum(self, target: Array) -> Array:
         return 1.0 + namespace_of(target).log(target)

@@ -12,8 +12,7 @@ import scipy.sparse
 from minmin.datasets.partition_checks import check_column, check_dense, check_sparse
 from minmin.datasets.sparse_checks import read_csr
 from minmin.errors import InputError, require_values
-from minmin.problems.linear.rows.group import Partition
-from minmin.problems.linear.rows.local import open_here
+from minmin.problems.linear.rows.group import LocalEngine, Partition
 from minmin.problems.linear.rows.session import RowSession
 
 _Vector = np.ndarray[Any, Any]
@@ -42,6 +41,8 @@ def load_rows(
 ) -> RowSession:
     """Compute Dask collections block by block, and keep the blocks where they were computed.
 
+    That is on the cluster of the current client; without one, in this process.
+
     Parameters
     ----------
     matrices : dict of collections
@@ -51,8 +52,29 @@ def load_rows(
     read : callable, optional
         ``read(block, name, where)`` checks a block of a matrix; by default numbers are expected.
     """
+    import dask
+
+    make = dask.delayed(make_partition)
     blocks = cut_blocks(matrices, columns)
-    return _load([(number, *of_rows, read or read_numbers) for number, of_rows in enumerate(blocks)])
+    tasks = [make(number, *of_rows, read or read_numbers) for number, of_rows in enumerate(blocks)]
+    client = _find_client()
+    if client is None:
+        computed = dask.compute(*tasks)
+        kept = _check_alike([summarize(partition) for partition in computed])
+        engine = LocalEngine([[computed[number] for number in kept]])
+        return RowSession(engine, [engine.groups[0].sizes], range(len(kept)))
+    from minmin.problems.linear.rows.dask_engine import gather_patiently, open_on_cluster
+
+    futures = client.compute(tasks)
+    described = client.map(summarize, futures)
+    try:
+        summaries = gather_patiently(client, described)
+        kept = _check_alike(summaries)
+        return open_on_cluster(client, [futures[i] for i in kept], [summaries[i].rows for i in kept])
+    except BaseException:
+        for future in futures:
+            future.release()  # an error refers to this frame, which would keep the rows at their workers
+        raise
 
 
 def cut_blocks(matrices: Mapping[str, Any], columns: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -71,30 +93,6 @@ def cut_blocks(matrices: Mapping[str, Any], columns: Mapping[str, Any]) -> list[
         ({name: of[number] for name, of in by_matrix.items()}, {name: of[number] for name, of in by_column.items()})
         for number in range(count)
     ]
-
-
-def _load(parts: Sequence[tuple[Any, ...]]) -> RowSession:
-    """On the cluster of the current client; without one, in this process."""
-    import dask
-
-    tasks = [dask.delayed(make_partition)(*part) for part in parts]
-    client = _find_client()
-    if client is None:
-        computed = dask.compute(*tasks)
-        kept = _check_alike([summarize(partition) for partition in computed])
-        return open_here([computed[number] for number in kept])
-    from minmin.problems.linear.rows.dask_engine import gather_patiently, open_on_cluster
-
-    futures = client.compute(tasks)
-    described = client.map(summarize, futures)
-    try:
-        summaries = gather_patiently(client, described)
-        kept = _check_alike(summaries)
-        return open_on_cluster(client, [futures[i] for i in kept], [summaries[i].rows for i in kept])
-    except BaseException:
-        for future in futures:
-            future.release()  # an error refers to this frame, which would keep the rows at their workers
-        raise
 
 
 def compute_there(tasks: Sequence[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""RowDesign: the matrix of one block, of which every group of rows has its own rows as a design."""
+"""Matrices whose rows are in several groups: RowDesign, and RowMatrix before its columns are split into designs."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_numpy_array
 
 from minmin.core.arrays import Array
-from minmin.core.rows import Reduction, RowValue, RowVector
+from minmin.core.rows import RowValue, RowVector, reduce_rows, request
+from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
-from minmin.problems.linear.designs import Design
+from minmin.problems.linear.designs import Design, NumpyDesign
 from minmin.problems.linear.partitioned import PartitionedDesign
 from minmin.problems.linear.rows.group import RowCount, digest
 from minmin.problems.linear.rows.session import RowSession
 from minmin.problems.spectrum import Matrix
 
 
-class RowDesign(Design):
+class RowDesign(NumpyDesign):
     """The designs of all groups of rows, one above the other. Products with it are RowVectors, or sums over rows.
 
     Parameters
@@ -28,81 +28,69 @@ class RowDesign(Design):
         The design of every group.
     """
 
+    refusal = "is on a cluster, which works only with NumPy vectors; give x0 and y0 as such"
+
     def __init__(self, value: RowValue):
         self.value = value
         self.rows_session: RowSession = value.rows  # type: ignore[assignment]
-        columns, dtype, is_dense, stored = zip(*self._ask("list", _describe), strict=True)
+        columns, dtype, is_dense, stored = zip(*reduce_rows(_describe, value, combine="list"), strict=True)
         self.shape = self.rows_session.count, columns[0]
-        self._dtype, self._is_dense = dtype[0], all(is_dense)
+        self.dtype, self.is_dense = dtype[0], all(is_dense)
         self._stored: int = sum(stored)
 
-    def _ask(self, combine: Any, function: Any, *args: Any) -> Any:
-        return self.rows_session.fetch(Reduction(function, (self.value, *args), combine))
-
-    def _per_row(self, function: Any, *args: Any, tail: tuple[int, ...] = ()) -> RowVector:
-        example = np.ones((1, *tail), dtype=self._dtype)
-        vector: RowVector = self.rows_session.apply(function, self.value, *args, example=example)
-        return vector
-
     @property
-    def prototype(self) -> Array:
-        return np.zeros(0, dtype=self._dtype)
+    def for_rows(self) -> RowValue:
+        return self.value
+
+    def _example(self, tail: tuple[int, ...] = ()) -> Array:
+        """One row of a vector with these further dimensions."""
+        return np.ones((1, *tail), dtype=self.dtype)
 
     def image(self, v: Array) -> RowVector:
         v = v.copy()  # the caller may change it before it is sent
-        image = self._per_row(_image, v, tail=v.shape[1:])
+        image: RowVector = self.value.call("image", v, example=self._example(v.shape[1:]))
         self.rows_session.note_images(image, {self.value.recipe: v}, {})
         return image
 
     def zero_image(self, v: Array) -> RowVector:
-        return self.rows_session.zeros(v.shape[1:], self._dtype)
+        return self.rows_session.zeros(v.shape[1:], self.dtype)
 
     def adjoint(self, r: RowVector) -> Array:
-        return self.rows_session.fetch(self.request_adjoint(r))
-
-    def request_adjoint(self, r: RowVector) -> Reduction:
-        """Aᵀ·r, to be fetched with others."""
-        return Reduction(_adjoint, (self.value, r))
+        return request(self.value, "adjoint", r).compute()
 
     def gram(self, weights: RowVector, rows: Matrix | None = None) -> Array:
         if rows is not None:
             raise _refuse_rows()
-        return self._ask("sum", _gram, weights)
+        return request(self.value, "gram", weights).compute()
 
     def column_squares(self, r: RowVector) -> Array:
-        return self._ask("sum", _column_squares, r)
+        return request(self.value, "column_squares", r).compute()
 
     def row_squares(self, v: Array) -> RowVector:
-        return self._per_row(_row_squares, v.copy(), tail=v.shape[1:])
+        vector: RowVector = self.value.call("row_squares", v.copy(), example=self._example(v.shape[1:]))
+        return vector
 
     @cached_property
     def row_norms_squared(self) -> RowVector:
-        return self._per_row(_row_norms_squared)
+        vector: RowVector = self.rows_session.apply(getattr, self.value, "row_norms_squared", example=self._example())
+        return vector
 
     def ones(self) -> RowVector:
-        vector: RowVector = self.rows_session.apply(np.ones, RowCount, self._dtype, example=np.ones(1, self._dtype))
+        vector: RowVector = self.rows_session.apply(np.ones, RowCount, self.dtype, example=self._example())
         return vector
 
     def columns(self, chosen: Matrix) -> RowDesign:
-        return RowDesign(self.rows_session.apply(_columns, self.value, chosen, example=_NO_EXAMPLE))
+        return RowDesign(self.value.call("columns", chosen, example=_NO_EXAMPLE))
 
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         raise _refuse_rows()
 
     @property
-    def is_dense(self) -> bool:
-        return self._is_dense
-
-    @property
     def stored(self) -> int:
         return self._stored
 
-    def to_like(self, prototype: Array, name: str) -> RowDesign:
-        if not is_numpy_array(prototype):
-            raise InputError(f"{name} is on a cluster, which works only with NumPy vectors; give x0 and y0 as such")
-        if prototype.dtype == self._dtype:
-            return self
-        return RowDesign(self.rows_session.apply(_to_like, self.value, prototype[:0], name, example=_NO_EXAMPLE))
+    def with_dtype(self, dtype: Any, name: str) -> RowDesign:
+        return RowDesign(self.value.call("to_like", np.zeros(0, dtype), name, example=_NO_EXAMPLE))
 
     def to_float64(self) -> Any:
         raise InputError(
@@ -111,7 +99,32 @@ class RowDesign(Design):
         )
 
     def arrays(self) -> tuple[Array, ...]:
-        return self.rows_session.order_by_partition(self._ask("list", _digest_partitions))
+        return self.rows_session.order_by_partition(reduce_rows(_digest_partitions, self.value, combine="list"))
+
+
+class RowMatrix:
+    """The matrices of all groups of rows, one above the other.
+
+    ``matrix[:, columns]`` is the same matrix with only these columns.
+
+    Parameters
+    ----------
+    value : RowValue
+        The PartitionedMatrix of every group.
+    """
+
+    ndim = 2
+
+    def __init__(self, value: RowValue):
+        self.value = value
+        self.session: RowSession = value.rows  # type: ignore[assignment]
+        columns, dtypes, sparse = zip(*reduce_rows(_describe_matrix, value, combine="list"), strict=True)
+        self.shape = (self.session.count, columns[0])
+        self.dtype = dtypes[0]
+        self.is_sparse = bool(sparse[0])
+
+    def __getitem__(self, key: Any) -> RowMatrix:
+        return RowMatrix(self.value.call("__getitem__", key, example=_NO_EXAMPLE))
 
 
 def _refuse_rows() -> InputError:
@@ -119,11 +132,15 @@ def _refuse_rows() -> InputError:
 
 
 _NO_EXAMPLE = object()
-"""A design has no example for one row, since nothing is computed from it here."""
+"""A matrix has no example for one row, since nothing is computed from it here."""
 
 
 def _describe(design: Design) -> tuple[int, Any, bool, int]:
     return design.shape[1], design.prototype.dtype, design.is_dense, design.stored
+
+
+def _describe_matrix(matrix: PartitionedMatrix) -> tuple[int, Any, bool]:
+    return matrix.shape[1], matrix.dtype, matrix.is_sparse
 
 
 def _digest_partitions(design: Design) -> list[Array]:
@@ -131,35 +148,3 @@ def _digest_partitions(design: Design) -> list[Array]:
     if isinstance(design, PartitionedDesign):
         return [digest(arrays) for arrays in design.arrays_by_partition()]
     return [digest(design.arrays())]
-
-
-def _image(design: Design, v: Array) -> Array:
-    return design.image(v)
-
-
-def _adjoint(design: Design, r: Array) -> Array:
-    return design.adjoint(r)
-
-
-def _gram(design: Design, weights: Array) -> Array:
-    return design.gram(weights)
-
-
-def _column_squares(design: Design, r: Array) -> Array:
-    return design.column_squares(r)
-
-
-def _row_squares(design: Design, v: Array) -> Array:
-    return design.row_squares(v)
-
-
-def _row_norms_squared(design: Design) -> Array:
-    return design.row_norms_squared
-
-
-def _columns(design: Design, chosen: Matrix) -> Design:
-    return design.columns(chosen)
-
-
-def _to_like(design: Design, prototype: Array, name: str) -> Design:
-    return design.to_like(prototype, name)

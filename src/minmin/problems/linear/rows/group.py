@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,6 +159,32 @@ class RowGroup:
         if arg is RowCount:
             return self._rows
         return self._resolve(arg) if type(arg) is tuple else arg
+
+
+class LocalEngine:
+    """All groups of rows in this process, called one after the other.
+
+    Parameters
+    ----------
+    groups : sequence of sequences of Partition
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Partition]]):
+        self.groups = [RowGroup(number, *partitions) for number, partitions in enumerate(groups)]
+        self._partitions = groups
+
+    @property
+    def numbers(self) -> range:
+        return range(len(self.groups))
+
+    def pickle(self, batch: Batch) -> bytes:
+        return pickle.dumps(batch, protocol=5)
+
+    def call(self, numbers: Collection[int], payload: bytes) -> dict[int, bytes]:
+        return {number: self.groups[number].execute(payload) for number in numbers}
+
+    def restore(self, number: int) -> None:
+        self.groups[number] = RowGroup(number, *self._partitions[number])
 
 
 def _unpickle(payload: bytes) -> Batch:

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from minmin.core.arrays import Array
-from minmin.core.rows import Combine, Recipe, Reduction, Rows, RowValue, RowVector
+from minmin.core.rows import Combine, Recipe, Reduction, Rows, RowValue, RowVector, request
 from minmin.errors import DataLostError
 from minmin.log import LOG
 from minmin.problems.linear.rows.group import Batch, PerGroup, Ref, Reply, RowCount
@@ -72,6 +72,35 @@ class Traffic(NamedTuple):
     busy_seconds: float = 0.0
 
 
+class RowMetrics:
+    """What travelled since the start of a run, and the time that it took.
+
+    ``worker_seconds`` is the work of the worker that took longest, summed over exchanges; ``waiting`` is the share of
+    the run in which the driver waited for messages, not for that work.
+    """
+
+    def __init__(self, session: RowSession):
+        self._session = session
+        self._before = session.traffic
+        self._start = time.perf_counter()
+
+    def update(self, x: Any) -> None:
+        """Nothing has to be measured."""
+
+    def read(self) -> dict[str, float]:
+        since = (now - before for now, before in zip(self._session.traffic, self._before, strict=True))
+        exchanges, bytes_sent, bytes_received, seconds, busy_seconds = since
+        passed = time.perf_counter() - self._start
+        return {
+            "exchanges": exchanges,
+            "bytes_sent": bytes_sent,
+            "bytes_received": bytes_received,
+            "exchange_seconds": seconds,
+            "worker_seconds": busy_seconds,
+            "waiting": max(seconds - busy_seconds, 0.0) / passed if passed > 0.0 else 0.0,
+        }
+
+
 class RowSession(Rows):
     """Rows in several groups.
 
@@ -104,24 +133,21 @@ class RowSession(Rows):
     @property
     def partition_sizes(self) -> RowValue:
         """The numbers of rows of the partitions of every group."""
-        value: RowValue = self.load("sizes", None)
-        return value
+        return self.load("sizes", None)
 
     @property
     def partition_numbers(self) -> RowValue:
         """What the user calls the partitions of every group; empty ones count, too."""
-        value: RowValue = self.load("numbers", None)
-        return value
+        return self.load("numbers", None)
 
-    def load(self, name: str, example: Any) -> Any:
+    def load(self, name: str, example: Any) -> RowValue:
         """What every group has loaded under this name."""
         return _name_value(self, Recipe(name), example)
 
     def load_column(self, name: str) -> RowVector:
         """A column that every group has loaded."""
-        first_rows = self.fetch(Reduction(_first_row, (self.load(name, None),), "list"))
-        vector: RowVector = self.load(name, first_rows[0])
-        return vector
+        first_rows = self.fetch(request(self.load(name, None), "__getitem__", slice(1), combine="list"))
+        return RowVector(self, Recipe(name), first_rows[0])
 
     def apply(self, function: Callable[..., Any], *args: Any, example: Any = None) -> Any:
         key = _make_key(function, args)
@@ -166,14 +192,9 @@ class RowSession(Rows):
 
     def note_images(self, result: RowVector, images: Mapping[Recipe, Array], loaded: Mapping[Recipe, float]) -> None:
         """Note that a vector is the sum of these images of designs, and of multiples of what groups have loaded."""
+        terms = tuple(images.items()), tuple(loaded.items())
         result.recipe.function = add_images
-        result.recipe.args = (
-            RowCount,
-            result.example.shape[1:],
-            result.dtype,
-            tuple(images.items()),
-            tuple(loaded.items()),
-        )
+        result.recipe.args = (RowCount, result.example.shape[1:], result.dtype, *terms)
 
     def zeros(self, tail: tuple[int, ...], dtype: Any) -> RowVector:
         """Zeros for every row; ``tail`` is the shape of a row."""
@@ -205,7 +226,7 @@ class RowSession(Rows):
         return tuple(pieces[place] for place in np.argsort(self.order))
 
     def gather(self, vector: RowVector) -> np.ndarray[Any, Any]:
-        per_group = self.fetch(Reduction(_itself, (vector,), "list"))
+        per_group = self.fetch(Reduction(keep, (vector,), "list"))
         pieces = [np.split(group, np.cumsum(sizes)[:-1]) for group, sizes in zip(per_group, self.sizes, strict=True)]
         return np.concatenate(self.order_by_partition(pieces))
 
@@ -216,7 +237,7 @@ class RowSession(Rows):
         pieces = np.split(array, np.cumsum(lengths)[:-1])
         places = iter(self.order)
         per_group = PerGroup([np.concatenate([pieces[next(places)] for _ in group]) for group in self.sizes])
-        vector: RowVector = self.apply(_itself, per_group, example=array[:1])
+        vector: RowVector = self.apply(keep, per_group, example=array[:1])
         return vector
 
     def _exchange(self, reductions: Sequence[Reduction]) -> list[Any]:
@@ -306,11 +327,8 @@ def add_images(rows: int, tail: tuple[int, ...], dtype: Any, images: Any, loaded
     return total
 
 
-def _first_row(column: Array) -> Array:
-    return column[:1]
-
-
-def _itself(value: Any) -> Any:
+def keep(value: Any) -> Any:
+    """The value itself, to have a name for it where the rows are."""
     return value
 
 

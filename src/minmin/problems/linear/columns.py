@@ -1,4 +1,4 @@
-"""What is known of every row beside the designs: target, weights and offset, kept where the rows are."""
+"""What is known of every row beside the designs: target, weights and offset, checked here or where the rows are."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, to_like
-from minmin.core.rows import Reduction, RowVector
+from minmin.core.arrays import Array, as_real, as_real_numpy, require_finite, to_like, total
+from minmin.core.rows import Reduction, RowVector, map_rows, reduce_rows
 from minmin.errors import InputError
-from minmin.problems.linear.designs import wrap_checked
+from minmin.problems.linear.checked_designs import wrap_checked
+from minmin.problems.linear.designs import Design, blank_idle_rows
 from minmin.problems.linear.losses import Loss
-from minmin.problems.linear.losses.targets import check_offset_shape
 from minmin.problems.linear.rows.dask_data import load_rows
 from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.group import RowCount, digest
@@ -22,10 +22,69 @@ _MOST_LABELS, _FIRST = 3, 1000
 """Targets with more values are no labels; mostly the first rows tell."""
 
 
-def take_row_vectors(
+def check_columns(
+    design: Design, loss: Loss, target: Any, sample_weight: Any, offset: Any
+) -> tuple[Loss, Array, Array, Array | None]:
+    """The loss, the target in its form, normalised weights and the offset; all where the rows of the design are."""
+    if isinstance(design, RowDesign):
+        return _check_elsewhere(design, loss, target, sample_weight, offset)
+    rows, prototype = design.shape[0], design.prototype
+    weights = _check_weights(sample_weight, rows, prototype)
+    column = _check_column(target, "target", rows, prototype)
+    offset = _check_offset(offset, rows, loss.outputs, prototype)
+    if isinstance(weights, np.ndarray):
+        column = blank_idle_rows(column, weights, fill=column[weights.argmax()])
+        offset = None if offset is None else blank_idle_rows(offset, weights)
+    return loss, loss.check_target(column), weights, offset
+
+
+def _check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
+    """A user's array with one number per row, checked."""
+    column = as_real(values, name, prototype)
+    if column.shape != (rows,):
+        raise InputError(f"{name} has shape {tuple(column.shape)}; X has {rows} rows, so it must be ({rows},)")
+    require_finite(column, name)
+    return to_like(column, prototype)
+
+
+def _check_offset(offset: Any, rows: int, outputs: int, prototype: Array) -> Array | None:
+    if offset is None:
+        return None
+    array = as_real(offset, "offset", prototype)
+    _check_offset_shape(tuple(array.shape), rows, outputs)
+    require_finite(array, "offset")
+    return to_like(array, prototype)
+
+
+def _check_weights(sample_weight: Any, rows: int, prototype: Array) -> Array:
+    if sample_weight is None:
+        return to_like(np.full(rows, 1.0 / rows), prototype)
+    values = _check_column(as_real_numpy(sample_weight, "sample_weight"), "sample_weight", rows, np.zeros(0))
+    if (values < 0).any():
+        wrong = int(np.flatnonzero(values < 0)[0])
+        raise InputError(f"sample_weight[{wrong}] = {values[wrong]:g} is negative; give weights of 0 or above")
+    return _normalize(values, prototype)
+
+
+def _normalize(weights: Array, prototype: Array) -> Array:
+    """Weights that sum to one."""
+    most = reduce_rows(np.max, weights, combine="max")
+    if not most > 0.0:
+        raise InputError("sample_weight is zero everywhere; give at least one sample a positive weight")
+    scaled = weights / float(most)  # so that the sum of huge weights does not overflow
+    return map_rows(to_like, scaled / total(scaled), prototype)
+
+
+def _check_offset_shape(shape: tuple[int, ...], rows: int, outputs: int) -> None:
+    wanted = (rows,) if outputs == 1 else (rows, outputs)
+    if shape != wanted:
+        what = "one number for each row" if outputs == 1 else "one number for each row and class"
+        raise InputError(f"offset has shape {tuple(shape)}; give {what}, so {wanted}")
+
+
+def _check_elsewhere(
     design: RowDesign, loss: Loss, target: Any, sample_weight: Any, offset: Any
 ) -> tuple[Loss, Array, Array, Array | None]:
-    """The loss, the target in its form, normalised weights and the offset, all where the rows are."""
     session, prototype = design.rows_session, design.prototype
     columns = {"target": target, "sample_weight": sample_weight, "offset": offset}
     for name, column in columns.items():
@@ -35,9 +94,9 @@ def take_row_vectors(
         weight = 1.0 / session.count
         weights = session.apply(np.full, RowCount, weight, prototype.dtype, example=np.full(1, weight, prototype.dtype))
     else:
-        weights = _normalize(session, sample_weight, prototype)
+        weights = _normalize(sample_weight, prototype)
     if offset is not None:
-        check_offset_shape(offset.shape, session.count, loss.outputs)
+        _check_offset_shape(offset.shape, session.count, loss.outputs)
     as_given = session.apply(to_like, target, prototype)
     _check_labels(session, loss, as_given)
     checked = session.apply(_check_target, loss, as_given, session.partition_sizes, session.partition_numbers)
@@ -68,17 +127,6 @@ def fingerprint_column(column: Array) -> tuple[Array, ...]:
 
 def _digest_partitions(column: Array, sizes: list[int]) -> list[Array]:
     return [digest([part]) for part in np.split(column, np.cumsum(sizes)[:-1])]
-
-
-def _normalize(session: RowSession, weights: RowVector, prototype: Array) -> RowVector:
-    """Weights that sum to one."""
-    most = session.fetch(Reduction(np.max, (weights,), "max"))
-    if not most > 0.0:
-        raise InputError("sample_weight is zero everywhere; give at least one sample a positive weight")
-    scaled = weights / float(most)  # so that the sum of huge weights does not overflow
-    total = float(session.fetch(Reduction(np.sum, (scaled,))))
-    normalized: RowVector = session.apply(to_like, scaled / total, prototype)
-    return normalized
 
 
 def _check_labels(session: RowSession, loss: Loss, target: RowVector) -> None:
