@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.core.assumed import Assumed
 from minmin.core.regularized import Regularized
+from minmin.core.wrapped import Assumed
 from minmin.problems import GLM, Composite, Quadratic, Softmax, Split
 from minmin.terms import L1
 from reference import as_function

@@ -263,3 +263,46 @@ class WrappedEvaluation(SecondOrderEvaluation):
 
     def is_unbounded_along(self, step: tuple[Direction, Vector] | None = None, *, in_y_alone: bool = False) -> bool:
         return self.original.is_unbounded_along(step, in_y_alone=in_y_alone)
+
+
+class Assumed(Wrapped):
+    """The same f, with other constants.
+
+    Parameters
+    ----------
+    original : Problem
+        f; it counts.
+    constants : Constants
+    known : Evaluation, optional
+        Used instead of a new evaluation at this very point. A slice there has no other abilities.
+    """
+
+    def __init__(self, original: Problem, constants: Constants, known: Evaluation | None = None):
+        super().__init__(original, bounds_by_data=False)
+        self._known = known
+        self._constants = constants
+
+    @property
+    def constants(self) -> Constants:
+        return self._constants
+
+    def constants_for(self, cost_ratio: float) -> Constants:
+        return self._constants
+
+    def fix(self, x: Vector) -> Any:
+        if self._known is not None and x is self._known.x:
+            return _KnownSlice(self.original, self._known)
+        return self.original.fix(x)
+
+
+class _KnownSlice(Slice):
+    """A slice with one evaluation that was computed before."""
+
+    __slots__ = ("known", "problem")
+
+    def __init__(self, problem: Problem, known: Evaluation):
+        super().__init__(known.x)
+        self.problem, self.known = problem, known
+
+    def at(self, y: Vector) -> Evaluation:
+        return self.known if y is self.known.y else self.problem.fix(self.x).at(y)

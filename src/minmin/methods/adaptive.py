@@ -7,11 +7,11 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from minmin.core.assumed import Assumed
 from minmin.core.bound import UNKNOWN, half_square_over
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, dot, norm
+from minmin.core.wrapped import Assumed
 from minmin.errors import InputError, NonFiniteError, UnsupportedError
 from minmin.methods.base import Candidate, Method
 from minmin.methods.secants import SecantPoint

@@ -13,8 +13,7 @@ from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
 from minmin.core.vectors import Vector, dot, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number
 from minmin.methods.base import Candidate, Method, require_second_order
-from minmin.methods.newton_state import NewtonState
-from minmin.methods.newton_step import NewtonStep, solve_newton_system
+from minmin.methods.newton_step import NewtonState, NewtonStep, solve_newton_system
 from minmin.methods.y_system import YStep, YSystem
 from minmin.numerics.step_search import search_step
 

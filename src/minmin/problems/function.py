@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, as_real, same_kind, zeros
-from minmin.core.block_order import make_layout
-from minmin.core.blocks import BlockLayout
+from minmin.core.blocks import BlockLayout, make_layout
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem, Slice, require_constants_type, require_size
 from minmin.core.structure import Structure, choose_prototype, make_structures

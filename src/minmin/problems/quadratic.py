@@ -12,16 +12,20 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from minmin.core.arrays import Array, as_real, describe_kind, require_finite, same_kind, to_like, to_numpy
-from minmin.core.block_order import make_layout
-from minmin.core.blocks import BlockLayout
+from minmin.core.blocks import BlockLayout, make_layout
 from minmin.core.constants import Constants
 from minmin.core.identity import identify
 from minmin.core.problem import require_constants_type, require_size
 from minmin.core.second_order import SecondOrderProblem
 from minmin.errors import InputError, as_count, as_number
-from minmin.problems.block_constants import prove_constants
 from minmin.problems.quadratic_evaluation import QuadraticSlice
-from minmin.problems.spectrum import EXPENSIVE, choose_cheapest, convexity_frontier, smoothness_frontier
+from minmin.problems.spectrum import (
+    EXPENSIVE,
+    choose_cheapest,
+    convexity_frontier,
+    prove_constants,
+    smoothness_frontier,
+)
 
 _ASYMMETRY = 100
 """H may differ from Hᵀ by this times eps times its largest entry. For products AᵀDA and inverses of up to 500 rows, as
