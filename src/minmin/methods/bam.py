@@ -16,15 +16,13 @@ from minmin.log import LOG
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
 from minmin.methods.bam_steps import XState, YHalf, YState, find_under, x_half
 from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
+from minmin.methods.inner.goal import are_exhausted
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import block_parameters, theory_patience
 from minmin.methods.triple_momentum import take_step, triple_parameters
 
-_MOST_FAILURES = 3
-"""After this many inner solves in a row that exceed T_max, which exact arithmetic rules out, rounding errors are taken
-to be the cause. One may happen by chance at a single point; three is a choice."""
 _ILL_CONDITIONED = 20.0
 """Below this κ_x, exchanging the blocks saves no calls of ∇ₓ. On four coupled quadratics with κ_x = 2κ_y the calls
 change from 122 to 133 for κ_x = 10, from 172 to 174 for 20, and from 404 to 344 for 100."""
@@ -53,7 +51,7 @@ class Bam(AdaptableMethod):
 
         x_under = αx + (1-α)x̄,  y_under = αy + (1-α)ȳ                      extrapolate
         ȳ ≈ argmin_v A(v) = f(x_under, v) + |v - y_under|²/(2λ)             YHalf.run, by an inner solver
-            until |∇A(ȳ)| <= |ȳ - y_under|/λ                                ProximalObjective.meets_condition
+            until |∇A(ȳ)| <= |ȳ - y_under|/λ                                ProximalCondition.is_met
         y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf(x_under, ȳ)                            y_half
         x̄⁺ = x_under - η_x α ∇ₓf(x_under, ȳ)                                x_half
         x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf(x_under, ȳ)                      x_half
@@ -158,7 +156,7 @@ class Bam(AdaptableMethod):
             bound = problem.bound_with_terms(evaluation, x_reached=Reached(x_end, constants.L_x))
         else:
             bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
-        exhausted = any(y.failures >= _MOST_FAILURES for y in y_states)
+        exhausted = are_exhausted(y.failures for y in y_states)
         size = evaluation.gradient_size
         candidate = Candidate(x_end, evaluation.y, bound, exhausted, gradient_size=size, measured_before=True)
         return BamState(x_state, y_states, candidate, check_constants(problem, evaluation, state.secant_point))

@@ -13,9 +13,9 @@ from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
 from minmin.core.regularized import Regularized
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
+from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better, count_failures
 from minmin.methods.inner.katyusha import KatyushaMemory
-from minmin.methods.inner.objective import InnerPoint, choose_better
-from minmin.methods.inner.proximal import ProximalObjective
+from minmin.methods.inner.rules import ProximalCondition, make_proximal_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.theory import BlockParameters, block_parameters
 from minmin.methods.triple_momentum import look_ahead, take_step, triple_parameters
@@ -94,18 +94,18 @@ class YHalf(YTask):
     def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
         p = block_parameters(self.constants) if self.scheme == "nesterov" else triple_parameters(self.constants)
         y_under = find_under(self.scheme, self.constants, state.y, state.y_bar)
-        objective = ProximalObjective(part, y_under, state.offset, p, state.largest_gradient)
+        goal = make_proximal_goal(part, y_under, state.offset, p, largest_gradient=state.largest_gradient)
         nested = part.nested
         if nested is None or nested.constants is None:
-            found, memory = INNER_SOLVERS[self.inner].solve(objective, state.solver)
+            found, memory = INNER_SOLVERS[self.inner].solve(goal, state.solver)
         else:
-            found, memory = solve_nested(objective, nested, self.inner, state.solver)
-        point, grad_y = objective.finish(found)
+            found, memory = solve_nested(goal, nested, self.inner, state.solver)
+        point, grad_y = goal.finish(found)
         new = YState(
             *self._move(state, point.v, grad_y),
             offset=point.v - y_under,
             solver=memory,
-            failures=0 if found.solved else state.failures + 1,
+            failures=count_failures(found, state.failures),
             largest_gradient=max(state.largest_gradient, point.evaluation.grad_y_norm),
         )
         return new, point.evaluation
@@ -138,9 +138,7 @@ def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector, t
     return XState(x, x_bar)
 
 
-def solve_nested(
-    objective: ProximalObjective, nested: Problem, inner: str, memory: Any
-) -> tuple[InnerPoint, NestedMemory]:
+def solve_nested(goal: InnerGoal, nested: Problem, inner: str, memory: Any) -> tuple[InnerPoint, NestedMemory]:
     """Solve the inner problem of BAM by BAM, if y holds several blocks.
 
     A(v) is strongly convex and smooth in each of them. With λ = 1/((κ_x)μ) and the same μ in all blocks of y, block i
@@ -150,7 +148,7 @@ def solve_nested(
 
     Parameters
     ----------
-    objective : ProximalObjective
+    goal : InnerGoal
     nested : Problem
         f(x_under, ·) as a problem of two blocks, with constants.
     inner : str
@@ -159,13 +157,15 @@ def solve_nested(
         Of the solve before; anything else starts afresh.
     """
     size = nested.d_x
-    center, shift = objective.center, objective.shift
+    center, shift = goal.center, goal.shift
+    assert center is not None
+    assert isinstance(goal.rule, ProximalCondition)
     problem = Regularized(nested, (center[:size], center[size:]), (shift, shift))
     constants = problem.constants
     assert constants is not None
     p = block_parameters(constants)
     half = YHalf(inner, constants)
-    most_steps = objective.most_steps(1.0 / math.log1p(p.alpha))
+    most_steps = goal.rule.most_steps(goal, 1.0 / math.log1p(p.alpha))
 
     def descend(start: Array) -> InnerPoint:
         nonlocal memory
@@ -178,7 +178,7 @@ def solve_nested(
             x_under = extrapolate(p, *x)
             (y,), evaluation = problem.fix(x_under).run_on_parts(half, (y,))
             assert isinstance(evaluation, EvaluationOfSum)
-            point = objective.judge(evaluate_outside(objective.slice, evaluation.original))
+            point = goal.judge(evaluate_outside(goal.slice, evaluation.original))
             best = point if best is None else choose_better(best, point)
             if best.solved:
                 break
@@ -187,7 +187,7 @@ def solve_nested(
         assert best is not None
         return best
 
-    point = descend(objective.start)
+    point = descend(goal.start)
     if not point.solved:
         point = choose_better(point, descend(center))
     return point, memory

@@ -9,7 +9,7 @@ import numpy as np
 from minmin.core.arrays import Array
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
-from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, first_length
+from minmin.methods.inner.goal import GROWTH_WHERE_FLAT, first_length
 from minmin.numerics.lbfgs import Pairs, largest_curvature
 from minmin.numerics.prox_model import PairsHessian, minimise_model
 

@@ -31,7 +31,7 @@ from minmin.methods.base import (
 from minmin.methods.convexity import Visit
 from minmin.methods.gap_estimate import GapEstimate
 from minmin.methods.guard import can_guard, is_behind
-from minmin.methods.inner.objective import MOST_GROWTH, first_step, grow_where_flat, limit_length
+from minmin.methods.inner.goal import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import LowerY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.mapped_gradients import map_gradients

@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 from minmin.core.arrays import Array
 from minmin.core.problem import Problem
 from minmin.errors import UnsupportedError
-from minmin.methods.inner.objective import InnerObjective, InnerPoint
+from minmin.methods.inner.goal import InnerGoal, InnerPoint
 
 
 class InnerSolver(ABC):
-    """Minimises an :class:`InnerObjective` until a point is good enough.
+    """Minimises an :class:`InnerGoal` until a point is good enough.
 
     Attributes
     ----------
     name : str
     needs_y_hessian, needs_constants : bool
-    needs_restart : bool
-        Whether it needs :attr:`InnerObjective.restart`, which only BAM has.
+    needs_center : bool
+        Whether it needs :attr:`InnerGoal.center`, which only BAM has.
     needs_rows : bool
         Whether it draws rows of a sum, see :class:`minmin.core.row_sum.RowSum`; only BAM asks for that.
     takes_term : bool
@@ -29,7 +29,7 @@ class InnerSolver(ABC):
     name: ClassVar[str]
     needs_y_hessian: ClassVar[bool] = False
     needs_constants: ClassVar[bool] = False
-    needs_restart: ClassVar[bool] = False
+    needs_center: ClassVar[bool] = False
     needs_rows: ClassVar[bool] = False
     takes_term: ClassVar[bool] = False
 
@@ -53,5 +53,5 @@ class InnerSolver(ABC):
         return None
 
     @abstractmethod
-    def solve(self, objective: InnerObjective, memory: Any) -> tuple[InnerPoint, Any]:
+    def solve(self, goal: InnerGoal, memory: Any) -> tuple[InnerPoint, Any]:
         """A point that is good enough, or else the best one found, and the new memory."""
