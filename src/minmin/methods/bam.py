@@ -13,7 +13,7 @@ from minmin.errors import InputError, UnsupportedError, as_count
 from minmin.log import LOG
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
 from minmin.methods.bam_steps import SCHEMES, XState, YHalf, YState
-from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
+from minmin.methods.base import Candidate, Method, require_choice, require_constants
 from minmin.methods.inner.goal import are_exhausted
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.regularizing import aim_regularized, check_radius
@@ -120,12 +120,10 @@ class Bam(AdaptableMethod):
             require_constants(self.name, problem, may_be_flat=self.radius is not None)
         if problem.has_terms and self.scheme != "nesterov":
             raise UnsupportedError(f"scheme={self.scheme!r} does not support terms in x or y; scheme='nesterov' does")
-        INNER_SOLVERS[self.inner].check_term(problem)
-        INNER_SOLVERS[self.inner].check_rows(problem)
-        if INNER_SOLVERS[self.inner].needs_y_hessian:
-            require_y_hessian(f"inner={self.inner!r}", problem)
-            if problem.blocks is not None and len(problem.blocks.rest) > 1:
-                raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
+        solver = INNER_SOLVERS[self.inner]
+        solver.check(problem)
+        if solver.needs_y_hessian and problem.blocks is not None and len(problem.blocks.rest) > 1:
+            raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
 
     def outer_block(self, problem: Problem) -> Outer:
         """The block that the user chose, or the one that "auto" chooses."""

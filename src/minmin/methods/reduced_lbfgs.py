@@ -26,7 +26,6 @@ from minmin.methods.base import (
     require_choice,
     require_constants,
     require_flag,
-    require_y_hessian,
 )
 from minmin.methods.convexity import Visit
 from minmin.methods.gap_estimate import GapEstimate
@@ -138,9 +137,7 @@ class ReducedLbfgs(Method):
 
     def check(self, problem: Problem) -> None:
         solver = INNER_SOLVERS[choose_inner(self.inner, problem)]
-        solver.check_term(problem)
-        if solver.needs_y_hessian:
-            require_y_hessian(f"inner={self.inner!r}", problem)
+        solver.check(problem)
         if solver.needs_constants:
             require_constants(f"{self.name}, inner={self.inner}", problem)
 
@@ -228,7 +225,7 @@ class ReducedLbfgs(Method):
 
         def move(part: Vector) -> Vector:
             noise = to_like(generator.standard_normal(part.shape[0]), part)
-            return part + first_step(noise, part, None)
+            return part + first_step(noise, part, math.inf)
 
         y = state.y if problem.y_is_remote else tuple(part._replace(y=move(part.y)) for part in state.y)
         x = move(state.x)
@@ -253,7 +250,7 @@ class ReducedLbfgs(Method):
         """The step to try: in the problem's units, in which the pairs are, and then in those of x."""
         assert state.gradient is not None
         constants, pairs, units = problem.constants, state.pairs, problem.units_x
-        L = constants.L_x if constants is not None and isinstance(units, float) else None
+        L = constants.L_x if constants is not None and isinstance(units, float) else math.inf
         x, gradient = units * state.x, state.gradient * (1.0 / units)
         if problem.term_x is not None:
             direction = find_proximal_step(problem.term_x, x, gradient, pairs, L, state.flat_length, units)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from minmin.core.arrays import Array
 from minmin.core.problem import Problem
 from minmin.errors import UnsupportedError
+from minmin.methods.base import require_y_hessian
 from minmin.methods.inner.goal import InnerGoal, InnerPoint
 
 
@@ -33,20 +34,19 @@ class InnerSolver(ABC):
     needs_rows: ClassVar[bool] = False
     takes_term: ClassVar[bool] = False
 
-    def check_term(self, problem: Problem) -> None:
-        """Raise if there is a term in y that the solver cannot take."""
+    def check(self, problem: Problem) -> None:
+        """Raise if there is a term in y that the solver cannot take, or if the problem has no rows or y-Hessian."""
         if problem.term_y is not None and not self.takes_term:
             raise UnsupportedError(
                 f"inner={self.name!r} does not support a term in y; inner='lbfgs' does, and with constants inner='nag'"
             )
-
-    def check_rows(self, problem: Problem) -> None:
-        """Raise if the solver draws rows, and the problem has none."""
         if self.needs_rows and problem.row_obstacle:
             raise UnsupportedError(
                 f"inner={self.name!r} draws rows of a sum over rows in y, such as a GLM with the logistic or the "
                 f"squared loss; {problem.row_obstacle}; take inner='lbfgs'"
             )
+        if self.needs_y_hessian:
+            require_y_hessian(f"inner={self.name!r}", problem)
 
     def init(self, y: Array, seed: int = 0) -> Any:
         """The memory before the first solve: arrays, numbers, or NamedTuples of them. The seed is for random draws."""

@@ -11,8 +11,8 @@ from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import dot, norm
 from minmin.methods.inner.base import InnerSolver
-from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better, first_step, grow_where_flat
-from minmin.methods.inner.nag import descend
+from minmin.methods.inner.goal import InnerGoal, InnerPoint, first_step, grow_where_flat
+from minmin.methods.inner.nag import start_again
 from minmin.methods.proximal_step import find_proximal_step
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along, slope_along
@@ -42,7 +42,7 @@ class LbfgsSolver(InnerSolver):
         """The step to take after one that had ``flat_length`` if it showed no curvature, and was zero otherwise."""
         if goal.term is not None:
             units = goal.units
-            L = goal.smoothness if isinstance(units, float) else None
+            L = goal.smoothness if isinstance(units, float) else math.inf
             v, gradient = units * point.v, point.gradient * (1.0 / units)
             step = find_proximal_step(goal.term, v, gradient, memory, L, flat_length, units) * (1.0 / units)
             # A proximal step that does not move starts at a minimum, so the gain is known to be zero.
@@ -87,9 +87,7 @@ class LbfgsSolver(InnerSolver):
             point = moved
             if has_stopped or goal.is_too_far(point):
                 break
-        if not point.solved and goal.center is not None:
-            point = choose_better(point, descend(goal, at(goal.center)))
-        return point, memory
+        return start_again(goal, point), memory
 
 
 class NewtonSolver(LbfgsSolver):

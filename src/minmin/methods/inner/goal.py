@@ -118,8 +118,8 @@ class InnerGoal:
     ----------
     term : Term or None
         What is added to the function.
-    smoothness, convexity : float or None
-        Of the function, if known.
+    smoothness, convexity : float
+        Of the function; infinite and zero if they are not known.
     gradients, most_gradients : int
         How many gradients were computed so far, and how many a solver may compute.
     """
@@ -144,8 +144,8 @@ class InnerGoal:
         self.largest_gradient = largest_gradient
         self.units = units
         self.checks_values = checks_values
-        self.smoothness = None if constants is None else constants.L_y + shift
-        self.convexity = None if constants is None else constants.mu_y + shift
+        self.smoothness: float = math.inf if constants is None else constants.L_y + shift
+        self.convexity: float = 0.0 if constants is None else constants.mu_y + shift
         self.gradients = 0
         self.most_gradients = 0
 
@@ -189,7 +189,6 @@ class InnerGoal:
             gradient = gradient + away * self.shift
             residual, distance = norm(gradient), norm(away)
         if self.term is not None and self.rule.takes_target:
-            assert self.smoothness is not None
             target = self.term.prox(v - gradient * (1.0 / self.smoothness), 1.0 / self.smoothness)
             residual = self.smoothness * norm(v - target)
             distance = 0.0 if self.center is None else norm(target - self.center)
@@ -205,7 +204,6 @@ class InnerGoal:
         """
         if point.target is None or not math.isfinite(point.residual):
             return point, point.evaluation.grad_y
-        assert self.smoothness is not None
         end = self.at(point.target)
         return end, end.evaluation.grad_y + (self.smoothness * (point.v - point.target) - point.gradient)
 
@@ -282,9 +280,9 @@ def first_length(at: Array) -> float:
     return _FIRST_LENGTH * max(norm(at), 1.0)
 
 
-def first_step(gradient: Array, at: Array, L: float | None) -> Array:
-    """A step when no curvature is known yet: -gradient/L, or of :func:`first_length` if L is unknown."""
-    if L is not None and math.isfinite(L):
+def first_step(gradient: Array, at: Array, L: float) -> Array:
+    """A step when no curvature is known yet: -gradient/L, or of :func:`first_length` if L is infinite or unknown."""
+    if math.isfinite(L):
         return gradient * (-1.0 / L)
     return gradient * (-first_length(at) / norm(gradient))
 

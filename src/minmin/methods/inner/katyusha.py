@@ -11,7 +11,7 @@ from minmin.core.arrays import Array
 from minmin.core.row_sum import RowSum
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
-from minmin.methods.inner.nag import descend, learn_between
+from minmin.methods.inner.nag import descend, learn_between, start_again
 from minmin.methods.inner.row_draws import RowDraws
 
 _SNAPSHOT_WEIGHT = 0.5
@@ -64,9 +64,7 @@ class KatyushaSolver(InnerSolver):
         if not point.solved:
             key = np.array([memory.seed % 2**64, memory.solves], dtype=np.uint64)
             point = _descend_by_rows(goal, point, np.random.Generator(np.random.Philox(key=key)))
-        if not point.solved and goal.center is not None:
-            point = choose_better(point, descend(goal, goal.at(goal.center)))
-        return point, memory._replace(solves=memory.solves + 1)
+        return start_again(goal, point), memory._replace(solves=memory.solves + 1)
 
 
 class KatyushaParameters(NamedTuple):
@@ -131,9 +129,7 @@ def _descend_by_rows(goal: InnerGoal, start: InnerPoint, generator: Any) -> Inne
     """The first snapshot that is good enough, or the best one."""
     f = goal.slice
     assert isinstance(f, RowSum)
-    assert goal.smoothness is not None
-    assert goal.convexity is not None
-    L, mu = float(goal.smoothness), float(goal.convexity)
+    L, mu = goal.smoothness, goal.convexity
     draws = RowDraws(f.find_row_smoothness())
     p = find_parameters(L, mu, draws.total, draws.count)
     if draws.total == 0.0 or not p.rows_per_factor < draws.count * math.sqrt(L / mu):

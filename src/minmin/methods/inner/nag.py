@@ -21,16 +21,19 @@ class NagSolver(InnerSolver):
     takes_term = True
 
     def solve(self, goal: InnerGoal, memory: None) -> tuple[InnerPoint, None]:
-        point = descend(goal, goal.begin())
-        if not point.solved and goal.center is not None:
-            point = choose_better(point, descend(goal, goal.at(goal.center)))
-        return point, None
+        return start_again(goal, descend(goal, goal.begin())), None
+
+
+def start_again(goal: InnerGoal, point: InnerPoint) -> InnerPoint:
+    """The point if it is good enough, else the better one of it and that of accelerated gradient from the centre."""
+    if point.solved or goal.center is None:
+        return point
+    center = goal.center if goal.term is None else goal.term.project(goal.center)
+    return choose_better(point, descend(goal, goal.at(center)))
 
 
 def descend(goal: InnerGoal, start: InnerPoint) -> InnerPoint:
     """Take at most ``most_gradients`` accelerated steps; the first point that is good enough, or the best one."""
-    assert goal.smoothness is not None
-    assert goal.convexity is not None
     root = math.sqrt(goal.smoothness / goal.convexity)
     momentum = (root - 1.0) / (root + 1.0)
     point = best = start

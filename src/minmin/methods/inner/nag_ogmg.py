@@ -29,7 +29,6 @@ class NagOgmgSolver(InnerSolver):
     needs_center = True
 
     def solve(self, goal: InnerGoal, memory: None) -> tuple[InnerPoint, None]:
-        assert goal.smoothness is not None
         half = math.ceil(_STEPS_PER_ROOT * math.sqrt(goal.smoothness / goal.shift))
         best = run_halves(goal, half)
         limit = goal.rule.most_gradients(goal, best)
@@ -41,7 +40,6 @@ class NagOgmgSolver(InnerSolver):
 
 def run_halves(goal: InnerGoal, half: int) -> InnerPoint:
     """Run the two halves once; the first point that is good enough, or the last one."""
-    assert goal.smoothness is not None
     points = nag_ogm_g_points(goal.center, goal.smoothness, half, half)
     point = goal.at(next(points))
     for _ in range(2 * half):

@@ -131,11 +131,9 @@ class AllowedGain(Rule):
                 return False
             self.gain = 0.0
             return point.residual == 0.0
-        assert goal.convexity is not None
         if goal.term is None:
             self.gain = square(point.residual) / (2.0 * goal.convexity)
         else:
-            assert goal.smoothness is not None
             reached = Reached(point.target, goal.smoothness)
             self.gain = find_gap(goal.term, point.v, point.gradient, goal.convexity, reached=reached).value
         return not self.gain > self._find_allowed()

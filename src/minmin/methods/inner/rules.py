@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from minmin.core.arrays import Array
 from minmin.core.bound import half_square_over
-from minmin.core.constants import Constants
 from minmin.core.problem import Slice
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, Rule
+from minmin.methods.sliding_parameters import SlidingParameters
+from minmin.methods.theory import BlockParameters
+from minmin.methods.triple_momentum import TripleParameters
 
-
-class ProximalParameters(Protocol):
-    """What an inner problem with a proximal term needs: λ, the constants of f, and the accuracy c of condition (2)."""
-
-    @property
-    def lam(self) -> float: ...
-
-    @property
-    def constants(self) -> Constants: ...
-
-    @property
-    def accuracy(self) -> float: ...
+ProximalParameters = BlockParameters | TripleParameters | SlidingParameters
+"""What an inner problem with a proximal term needs: λ, the constants of f, and the accuracy c of condition (2)."""
 
 
 class ProximalCondition(Rule):
@@ -47,14 +38,10 @@ class ProximalCondition(Rule):
         √κ_A ln(8 κ_A (λ L_A/c)²) with κ_A the condition number of A. If it takes more, the cause is rounding or a wrong
         L_y.
         """
-        assert goal.smoothness is not None
-        assert goal.convexity is not None
         return self.most_steps(goal, math.sqrt(goal.smoothness / goal.convexity))
 
     def most_steps(self, goal: InnerGoal, time: float) -> int:
         """The same for any method whose distance to the minimum shrinks by e in ``time`` steps."""
-        assert goal.smoothness is not None
-        assert goal.convexity is not None
         kappa = goal.smoothness / goal.convexity
         return max(2, math.ceil(time * math.log(8.0 * kappa * (self.lam * goal.smoothness / self.accuracy) ** 2)))
 
@@ -90,7 +77,6 @@ class ProvedAccuracy(Rule):
         self.accuracy = accuracy
 
     def is_met(self, goal: InnerGoal, point: InnerPoint) -> bool:
-        assert goal.convexity is not None
         is_accurate = half_square_over(point.residual, goal.convexity) <= self.accuracy
         return is_accurate or point.residual <= goal.noise(point)
 
@@ -100,8 +86,6 @@ class ProvedAccuracy(Rule):
         After k steps f is at most 2(1 - 1/√κ)ᵏ g above its minimum, g = |∇ᵧf|²/(2μ_y) at the start. There, and at the
         extrapolated point that follows, |∇ᵧf|²/(2μ_y) is at most 9κ² times that.
         """
-        assert goal.smoothness is not None
-        assert goal.convexity is not None
         kappa = goal.smoothness / goal.convexity
         gap = half_square_over(first.residual, goal.convexity)
         floor = half_square_over(goal.noise(first), goal.convexity)
