@@ -15,7 +15,7 @@ import numpy as np
 
 import minmin
 from minmin.core.counting import Tally
-from minmin.methods.inner.proximal import ProximalObjective
+from minmin.methods.inner.rules import make_proximal_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.theory import block_parameters
 from minmin.problems import GLM
@@ -42,7 +42,7 @@ def solve_once(problem: GLM, inner: str, seed: int) -> tuple[int, float]:
     tally, solver = Tally(), INNER_SOLVERS[inner]
     center, parameters = np.ones(problem.d_y), block_parameters(problem.constants)
     slice_ = problem.counted(tally).fix(np.ones(problem.d_x))
-    objective = ProximalObjective(slice_, center, 0.0 * center, parameters)
+    objective = make_proximal_goal(slice_, center, 0.0 * center, parameters)
     point, _ = solver.solve(objective, solver.init(center, seed))
     assert point.solved
     return tally["rows_y"], objective.smoothness / objective.convexity

@@ -229,7 +229,7 @@ def minimize(
         check_method(built, outer.orient(problem))
         loop = Loop(
             problem,
-            built.aim(tol) if rtol_from is None else built.aim(tol).aim_relative(rtol, rtol_from),
+            built.aim(tol),
             outer,
             (x, y),
             criteria,

@@ -7,7 +7,8 @@ from composite.cases import KINDS, draw_case
 from composite.independent import find_minima
 from minmin.core.start import make_start
 from minmin.methods import Bam
-from minmin.methods.inner.proximal import ProximalObjective
+from minmin.methods.inner.goal import InnerGoal
+from minmin.methods.inner.rules import ProximalCondition
 from minmin.methods.theory import block_parameters
 
 PAIRS = [(kind, "none") for kind in KINDS] + [("none", kind) for kind in KINDS]
@@ -41,15 +42,15 @@ def assert_lyapunov_decrease(minimum, inner, steps=STEPS):
 def residuals(monkeypatch):
     """|s|λ and |ȳ - y_under| of every inner solve, s being the subgradient of A + q at ȳ that BAM uses."""
     seen = []
-    finish = ProximalObjective.finish
+    finish = InnerGoal.finish
 
     def spy(self, point):
         end, subgradient = finish(self, point)
         away = end.v - self.center
-        seen.append((np.linalg.norm(subgradient + away / self.lam) * self.lam, np.linalg.norm(away)))
+        seen.append((np.linalg.norm(subgradient + away / self.rule.lam) * self.rule.lam, np.linalg.norm(away)))
         return end, subgradient
 
-    monkeypatch.setattr(ProximalObjective, "finish", spy)
+    monkeypatch.setattr(InnerGoal, "finish", spy)
     return seen
 
 
@@ -69,8 +70,13 @@ def test_the_lyapunov_function_falls_at_every_step(logistic, inner, residuals):
 
 @pytest.mark.parametrize("logistic", [False, True], ids=["quadratics", "logistic regressions"])
 def test_it_falls_with_exact_inner_solves(logistic, residuals, monkeypatch):
-    monkeypatch.setattr(ProximalObjective, "meets_condition", lambda self, r, distance: r * self.lam <= 1e-7 * distance)
-    monkeypatch.setattr(ProximalObjective, "most_gradients", 3000)
+    monkeypatch.setattr(ProximalCondition, "most_gradients", lambda *_: 3000)
+    is_met = ProximalCondition.is_met
+
+    def is_met_tightly(self, goal, point):
+        return is_met(self, goal, point._replace(distance=1e-7 * point.distance))
+
+    monkeypatch.setattr(ProximalCondition, "is_met", is_met_tightly)
     for minimum in draw(logistic, seed=2)[::2]:
         assert_lyapunov_decrease(minimum, "lbfgs", steps=12)
     exact = [size <= 1e-6 * distance + 1e-12 for size, distance in residuals]
@@ -88,7 +94,7 @@ def find_loosest(objective, rng):
         """The minimum of A + q - <s, ·>, and its subgradient of A + q, which is s but for rounding."""
         ahead = v
         for _ in range(400):
-            w = ahead - step * (objective.slice.at(ahead).grad_y + (ahead - objective.center) / objective.lam - s)
+            w = ahead - step * (objective.slice.at(ahead).grad_y + (ahead - objective.center) / objective.rule.lam - s)
             new = w if objective.term is None else objective.term.prox(w, step)
             if np.linalg.norm(new - ahead) <= 1e-13 * np.linalg.norm(new):
                 break
@@ -98,7 +104,7 @@ def find_loosest(objective, rng):
     y = solve(0 * direction, objective.center)
     size = 0.0
     for _ in range(30):
-        target = np.linalg.norm(y - objective.center) / objective.lam
+        target = np.linalg.norm(y - objective.center) / objective.rule.lam
         if size <= target <= 1.02 * size:
             break
         size = 0.99 * target if target < size else 0.5 * (size + target)
@@ -108,17 +114,17 @@ def find_loosest(objective, rng):
 
 def test_it_falls_at_the_loosest_points_that_condition_2_allows(monkeypatch):
     rng = np.random.default_rng(0)
-    original, looseness = ProximalObjective.finish, []
+    original, looseness = InnerGoal.finish, []
 
     def finish(self, point):
         y, s = find_loosest(self, rng)
         away = y - self.center
-        if np.linalg.norm(s) * self.lam > np.linalg.norm(away):
+        if np.linalg.norm(s) * self.rule.lam > np.linalg.norm(away):
             return original(self, point)
-        looseness.append(np.linalg.norm(s) * self.lam / (np.linalg.norm(away) + 1e-300))
-        return self.at(y), s - away / self.lam
+        looseness.append(np.linalg.norm(s) * self.rule.lam / (np.linalg.norm(away) + 1e-300))
+        return self.at(y), s - away / self.rule.lam
 
-    monkeypatch.setattr(ProximalObjective, "finish", finish)
+    monkeypatch.setattr(InnerGoal, "finish", finish)
     for minimum in find_minima([draw_case(rng, kinds, condition=30.0) for kinds in PAIRS]):
         assert_lyapunov_decrease(minimum, "nag", steps=12)
     assert len(looseness) > 150

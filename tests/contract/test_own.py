@@ -11,6 +11,7 @@ import scipy.sparse
 
 import minmin
 from contract import promises
+from minmin.methods.base import NO_TARGET, Target
 from minmin.problems.linear.checked_designs import make_design
 from minmin.problems.linear.losses import LOSSES
 from reference import random_target
@@ -78,6 +79,20 @@ def test_the_method_with_momentum(page):
     r = minmin.minimize(problem, method=page.HeavyBall(), tol=1e-8)
     assert r.certified
     assert r.calls["grad_x"] < minmin.minimize(problem, method=page.GradientDescent(), tol=1e-8).calls["grad_x"] / 5
+
+
+def test_a_method_that_asks_for_it_is_told_where_the_run_ends(page):
+    targets = []
+
+    class Aiming(page.GradientDescent):
+        takes_target = True
+
+        def step(self, problem, state, target=NO_TARGET):
+            targets.append(target)
+            return super().step(problem, state)
+
+    minmin.minimize(page.smoothing, method=Aiming(), tol=1e-3, rtol=1e-9, rtol_from=2.0)
+    assert set(targets) == {Target(1e-3, 1e-9, 2.0)}
 
 
 def test_other_data_are_another_problem(page, tmp_path):

@@ -32,34 +32,34 @@ KNOWN = Constants(4.0, 9.0, 1.0, 2.0, "proved")
 GOLDEN = {
     "task": (
         TaskRequest("a1", 3, X, "bam", '{"inner":"lbfgs"}', True),
-        b"minmin message 4\n\xe0G\n=\x9d\x00\x00\x00"
+        b"minmin message 5\n\xe0G\n=\x9d\x00\x00\x00"
         b'{"arrays":[["x","float64",2]],"kind":"task","numbers":[["round",null,"q"]],"texts":{"run'
         b'":"a1","settings":"{\\"inner\\":\\"lbfgs\\"}","task":"bam","value":true}}'
         b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8\x3f\x00\x00\x00\x00\x00\x00\x00\xc0",
     ),
     "evaluate": (
         EvaluateRequest("a1", 3, X.astype("float32"), False),
-        b"minmin message 4\n\x06\xe6\n\xbfu\x00\x00\x00"
+        b"minmin message 5\n\x06\xe6\n\xbfu\x00\x00\x00"
         b'{"arrays":[["x","float32",2]],"kind":"evaluate","numbers":[["round",null,"q"]],"texts":{'
         b'"gradient":false,"run":"a1"}}'
         b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\xc0\x3f\x00\x00\x00\xc0",
     ),
     "measure": (
         MeasureRequest("a1", 3, X),
-        b"minmin message 4\nP\x0e&\xb3c\x00\x00\x00"
+        b"minmin message 5\nP\x0e&\xb3c\x00\x00\x00"
         b'{"arrays":[["x","float64",2]],"kind":"measure","numbers":[["round",null,"q"]],"texts":{"'
         b'run":"a1"}}'
         b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf8\x3f\x00\x00\x00\x00\x00\x00\x00\xc0",
     ),
     "describe": (
         DescribeRequest("a1", 0),
-        b"minmin message 4\n\x13N\x0b\x1bS\x00\x00\x00"
+        b"minmin message 5\n\x13N\x0b\x1bS\x00\x00\x00"
         b'{"arrays":[],"kind":"describe","numbers":[["round",null,"q"]],"texts":{"run":"a1"}}'
         b"\x00\x00\x00\x00\x00\x00\x00\x00",
     ),
     "description": (
         Description("a1", 0, "b", ["loss"], 2, 5, 1.5, "float64", True, False, True, KNOWN),
-        b"minmin message 4\nD|afN\x01\x00\x00"
+        b"minmin message 5\nD|afN\x01\x00\x00"
         b'{"arrays":[],"kind":"description","numbers":[["round",null,"q"],["d_x",null,"q"],["d_y",'
         b'null,"q"],["weight",null,"d"]],"texts":{"constants":{"L_x":4.0,"L_y":9.0,"blocks":["x","'
         b'y"],"mu_x":1.0,"mu_y":2.0,"source":"proved"},"dtype":"float64","has_value":true,"has_y_h'
@@ -69,7 +69,7 @@ GOLDEN = {
     ),
     "reply": (
         Reply("a1", 3, X, None, 0.25, 1.0, 0.0, 1e-16, {"gain": float("inf")}, {"grad_y": 2}, 0.5),
-        b"minmin message 4\nnk\xa1\xa2\x10\x01\x00\x00"
+        b"minmin message 5\nnk\xa1\xa2\x10\x01\x00\x00"
         b'{"arrays":[["vector","float64",2]],"kind":"reply","numbers":[["round",null,"q"],["grad_y'
         b'_square",null,"d"],["y_square",null,"d"],["fixed_terms",null,"d"],["eps",null,"d"],["mem'
         b'ory","gain","d"],["calls","grad_y","q"],["seconds",null,"d"]],"texts":{"run":"a1","value'
@@ -81,14 +81,14 @@ GOLDEN = {
     ),
     "measures": (
         Measures("a1", 3, {"loss": 0.5}),
-        b"minmin message 4\n\xf2Vt2j\x00\x00\x00"
+        b"minmin message 5\n\xf2Vt2j\x00\x00\x00"
         b'{"arrays":[],"kind":"measures","numbers":[["round",null,"q"],["metrics","loss","d"]],"te'
         b'xts":{"run":"a1"}}'
         b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0\x3f",
     ),
     "refusal": (
         Refusal("a1", 3, "stale"),
-        b"minmin message 4\n \xad\x05\xf7c\x00\x00\x00"
+        b"minmin message 5\n \xad\x05\xf7c\x00\x00\x00"
         b'{"arrays":[],"kind":"refusal","numbers":[["round",null,"q"]],"texts":{"reason":"stale","'
         b'run":"a1"}}'
         b"\x03\x00\x00\x00\x00\x00\x00\x00",
@@ -225,7 +225,7 @@ def sealed(header, arrays=b""):
     """Bytes with a right length and checksum around any header."""
     header = header if isinstance(header, bytes) else json.dumps(header).encode()
     body = len(header).to_bytes(4, "little") + header + arrays
-    return b"minmin message 4\n" + zlib.crc32(body).to_bytes(4, "little") + body
+    return b"minmin message 5\n" + zlib.crc32(body).to_bytes(4, "little") + body
 
 
 @pytest.mark.parametrize("kind", GOLDEN)
@@ -357,7 +357,7 @@ def test_hostile_headers_are_refused():
     refused(sealed({"kind": "eval", "texts": {}, "arrays": []}))
     refused(sealed({"kind": ["task"], "texts": {}, "arrays": []}))
     refused(sealed({"kind": "__class__", "texts": {"run": "a"}, "arrays": []}))
-    refused(b"minmin message 4\n" + b"\xff" * 8)
+    refused(b"minmin message 5\n" + b"\xff" * 8)
 
 
 def test_nothing_is_pickled(monkeypatch):

@@ -10,7 +10,7 @@ from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.start import make_start
 from minmin.methods import Bam
-from minmin.methods.inner.proximal import ProximalObjective
+from minmin.methods.inner.rules import make_proximal_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.theory import block_parameters
 from minmin.problems import Quadratic
@@ -147,16 +147,16 @@ def test_inner_solvers_meet_the_condition_within_their_bound(seed, log_curvature
     tally = Tally()
     parameters = block_parameters(problem.constants)._replace(lam=10.0**log_lam_L)
     center = 10 ** rng.uniform(-2, 2) * rng.standard_normal(problem.d_y)
-    sub = ProximalObjective(problem.counted(tally).fix(np.ones(1)), center, 0.0 * center, parameters)
+    sub = make_proximal_goal(problem.counted(tally).fix(np.ones(1)), center, 0.0 * center, parameters)
     solver = INNER_SOLVERS[inner]
     point, _ = solver.solve(sub, solver.init(center))
     assert point.solved
     distance = np.linalg.norm(point.v - center)
-    noise = 1e-14 * (distance + np.linalg.norm(center)) / sub.lam + 1e-14 * np.linalg.norm(point.v)
-    assert point.residual <= distance / sub.lam + noise
+    noise = 1e-14 * (distance + np.linalg.norm(center)) * sub.shift + 1e-14 * np.linalg.norm(point.v)
+    assert point.residual <= distance * sub.shift + noise
     if inner == "nag-ogmg":
         # 2N + 1 gradients with N = ⌈2.38 √(1 + λL)⌉: T of Corollary 3.2, and the test of the last point.
-        assert tally["grad_y"] <= 2 * np.ceil(2.38 * np.sqrt(1 + sub.lam)) + 1
+        assert tally["grad_y"] <= 2 * np.ceil(2.38 * np.sqrt(1 + sub.rule.lam)) + 1
     elif inner == "nag":
         assert tally["grad_y"] <= sub.most_gradients + 1
     else:
@@ -175,7 +175,7 @@ def test_a_useless_direction_falls_back_on_accelerated_gradient():
     tally = Tally()
     center = np.ones(5)
     parameters = block_parameters(problem.constants)
-    sub = ProximalObjective(problem.counted(tally).fix(np.ones(3)), center, 0.0 * center, parameters)
+    sub = make_proximal_goal(problem.counted(tally).fix(np.ones(3)), center, 0.0 * center, parameters)
     solver = Lost()
     point, _ = solver.solve(sub, solver.init(center))
     assert point.solved

@@ -13,8 +13,8 @@ from minmin.core.counting import Tally
 from minmin.methods import Bam, CuttingPlane, ReducedLbfgs
 from minmin.methods.inner import katyusha
 from minmin.methods.inner.katyusha import KatyushaParameters, KatyushaSolver, find_parameters, mix, move
-from minmin.methods.inner.proximal import ProximalObjective
 from minmin.methods.inner.row_draws import RowDraws
+from minmin.methods.inner.rules import make_proximal_goal
 from minmin.methods.theory import block_parameters
 from minmin.problems import GLM, Composite, Quadratic, Softmax
 from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign
@@ -177,7 +177,7 @@ def test_y_may_be_zero():
 def inner_problem(problem, tally):
     center = np.ones(problem.d_y)
     parameters = block_parameters(problem.constants)
-    return ProximalObjective(problem.counted(tally).fix(np.ones(problem.d_x)), center, 0.0 * center, parameters)
+    return make_proximal_goal(problem.counted(tally).fix(np.ones(problem.d_x)), center, 0.0 * center, parameters)
 
 
 def test_useless_steps_fall_back_on_accelerated_gradient(monkeypatch):

@@ -5,7 +5,7 @@ from itertools import permutations
 import cvxpy as cp
 import numpy as np
 
-from minmin.methods.bam_steps import XState, extrapolate, x_half, y_half
+from minmin.methods.bam_steps import XState
 from minmin.methods.nag import nag_half, nag_steps
 from minmin.methods.theory import block_parameters, metric
 
@@ -88,13 +88,13 @@ def bam(constants, steps, *, exact):
     x, y, y_bar = XState(direct.new("x"), direct.new("x")), direct.new("y"), direct.new("y")
     first = psi(x, y, y_bar)
     for _ in range(steps):
-        x_under, y_under, grad_y = extrapolate(p, *x), extrapolate(p, y, y_bar), direct.new("y")
+        x_under, y_under, grad_y = p.extrapolate(*x), p.extrapolate(y, y_bar), direct.new("y")
         y_bar = y_under - p.lam * grad_y if exact else direct.new("y")
         grad_x, _ = direct.at(x_under, y_bar, grad_y)
         away = y_bar - y_under
         rest = p.lam * grad_y + away
         direct.not_positive.append(product("y", rest, rest) - product("y", away, away))
-        x, y = x_half(p, x_under, x, grad_x), y_half(p, y, y_bar, grad_y)
+        x, (y, _) = XState(*p.x_half(x, x_under, grad_x)[:2]), p.y_half((y, y_bar), y_bar, grad_y)
     return direct.worst(first, psi(x, y, y_bar))
 
 

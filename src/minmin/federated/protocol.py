@@ -17,7 +17,7 @@ from minmin.core.arrays import dtype_name
 from minmin.core.constants import Constants
 from minmin.errors import MinMinError
 
-_MAGIC = b"minmin message 4\n"
+_MAGIC = b"minmin message 5\n"
 _CHECKSUM = struct.Struct("<I")
 _LENGTH = struct.Struct("<I")
 _START = len(_MAGIC) + _CHECKSUM.size

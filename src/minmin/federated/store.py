@@ -16,7 +16,7 @@ from minmin.loop.codec import decode, encode, seal, unseal
 
 _RUN_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _MAGIC = "minmin client state"
-_FORMAT = 3
+_FORMAT = 4
 
 
 class ClientState(NamedTuple):

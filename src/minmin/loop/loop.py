@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from minmin.loop.stopping import (
     explain_not_convex,
     make_tally,
 )
-from minmin.methods.base import Candidate, Method
+from minmin.methods.base import Candidate, Method, Target
 from minmin.result import Record, Result
 
 _SAME_VALUE = 1e-6
@@ -130,6 +131,9 @@ class Loop:
         about_start: str = "",
     ):
         self._method, self._outer = method, outer
+        target = Target(criteria.tol, criteria.rtol, criteria.rtol_from)
+        step: Any = method.step
+        self._step = partial(step, target=target) if method.takes_target else step
         self._why = why
         self._about_start = about_start
         self._clock = clock
@@ -184,7 +188,7 @@ class Loop:
         try:
             state, end = self._begin()
             while (end := end or self._rules.check_iterations(self._steps)) is None:
-                state = self._method.step(self._problem, state)
+                state = self._step(self._problem, state)
                 self._steps += 1
                 self._candidate = state.candidate
                 self._recorder.measure(self._candidate)

@@ -9,16 +9,16 @@ from typing import ClassVar, NamedTuple
 from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
-from minmin.core.vectors import Vector, parts_of, square
+from minmin.core.vectors import Vector, dot, parts_of, square
 from minmin.errors import UnsupportedError
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
-from minmin.methods.block_minimum import BlockMemory, make_y_task, minimize_x
 from minmin.methods.direct_blocks import DirectBlocks, factorize_blocks, has_direct_blocks
 from minmin.methods.extrapolation import Extrapolation, begin
 from minmin.methods.guard import is_behind
+from minmin.methods.inner.partial_minimum import SolveY, YMemory
 from minmin.methods.secants import SecantPoint, check_constants, check_curvature
 from minmin.methods.theory import theory_patience
-from minmin.numerics.lbfgs import Pairs
+from minmin.numerics.dense import DENSE_UP_TO
 
 _PATIENCE_FACTOR = 4
 """The patience in units of theory's where the momentum adapts: two until the guard takes over, one for it to halve the
@@ -32,8 +32,9 @@ class AlternatingState(NamedTuple):
     Attributes
     ----------
     ahead : Extrapolation
-    x : BlockMemory
-    y : tuple of BlockMemory
+    x : YMemory
+        That of a minimisation over x.
+    y : tuple of YMemory
         One for every part of y.
     direct : DirectBlocks or None
         For direct solves; None if the Hessian is not constant, or too large.
@@ -48,8 +49,8 @@ class AlternatingState(NamedTuple):
     """
 
     ahead: Extrapolation
-    x: BlockMemory
-    y: tuple[BlockMemory, ...]
+    x: YMemory
+    y: tuple[YMemory, ...]
     direct: DirectBlocks | None
     steps: int
     first_bound: float
@@ -102,10 +103,9 @@ class Alternating(Method):
     state_types: ClassVar[tuple[type, ...]] = (
         AlternatingState,
         Extrapolation,
-        BlockMemory,
+        *SolveY.memory_types,
         DirectBlocks,
         SecantPoint,
-        Pairs,
     )
     accelerated: bool = True
 
@@ -122,11 +122,11 @@ class Alternating(Method):
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> AlternatingState:
         constants = require_constants(self.name, problem)
-        task = make_y_task(problem, constants)
+        task = _make_task(problem, constants)
         direct = factorize_blocks(problem) if has_direct_blocks(problem) else None
         return AlternatingState(
             ahead=begin(x, adapts=direct is None),
-            x=make_y_task(problem.swapped(), constants.swapped()).begin(x),
+            x=_make_task(problem.swapped(), constants.swapped()).begin(x),
             y=tuple(task.begin(part) for part in parts_of(y)),
             direct=direct,
             steps=0,
@@ -145,11 +145,11 @@ class Alternating(Method):
         problem.tally.add("min_y")
         grad_x = evaluation.grad_x
         if direct is None:
-            x, gained = minimize_x(problem, constants, evaluation, state.x)
+            x, gained = _minimize_x(problem, constants, evaluation, state.x)
             step = (-1.0 / constants.L_x) * grad_x
         else:
             step, gained = -direct.solve_x(grad_x), square(evaluation.grad_x_norm) / (2.0 * constants.L_x)
-            x = state.x._replace(v=evaluation.x + step)
+            x = state.x._replace(y=evaluation.x + step)
         problem.tally.add("min_x")
         bound = problem.bound(evaluation).lower(gained)
         new = state._replace(
@@ -159,7 +159,7 @@ class Alternating(Method):
             first_bound=min(state.first_bound, bound.value) if state.steps == 0 else state.first_bound,
             best_bound=min(state.best_bound, bound.value),
             candidate=Candidate(
-                x.v,
+                x.y,
                 evaluation.y,
                 bound,
                 note=state.candidate.note,
@@ -169,12 +169,12 @@ class Alternating(Method):
             secant_point=check_constants(problem, evaluation, state.secant_point),
         )
         if not self.accelerated:
-            return new._replace(ahead=begin(x.v, adapts=False))
+            return new._replace(ahead=begin(x.y, adapts=False))
         if state.ahead.t == 0.0:
-            return new._replace(ahead=state.ahead.go_on(find_convexity(constants, direct), x.v, step))
+            return new._replace(ahead=state.ahead.go_on(find_convexity(constants, direct), x.y, step))
         if is_behind(constants, new.steps, new.first_bound, new.best_bound):
-            return new._replace(ahead=begin(x.v, adapts=False), candidate=new.candidate._replace(note=_GUARDED))
-        return new._replace(ahead=state.ahead.adapt(state.candidate.x, x.v, grad_x))
+            return new._replace(ahead=begin(x.y, adapts=False), candidate=new.candidate._replace(note=_GUARDED))
+        return new._replace(ahead=state.ahead.adapt(state.candidate.x, x.y, grad_x))
 
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, problem)
@@ -191,11 +191,28 @@ def find_convexity(constants: Constants, direct: DirectBlocks | None) -> float:
 
 def _minimize_y(
     problem: Problem, constants: Constants, state: AlternatingState
-) -> tuple[tuple[BlockMemory, ...], Evaluation]:
+) -> tuple[tuple[YMemory, ...], Evaluation]:
     """Minimise over y at x_under. The parts of y, and the evaluation there."""
     slice_ = problem.fix(state.ahead.x_under)
     if state.direct is None:
-        return slice_.run_on_parts(make_y_task(problem, constants), state.y)
+        return slice_.run_on_parts(_make_task(problem, constants), state.y)
     (memory,) = state.y
-    y = memory.v - state.direct.solve_y(slice_.at(memory.v).grad_y)
-    return (memory._replace(v=y),), slice_.at(y)
+    y = memory.y - state.direct.solve_y(slice_.at(memory.y).grad_y)
+    return (memory._replace(y=y),), slice_.at(y)
+
+
+def _minimize_x(
+    problem: Problem, constants: Constants, evaluation: Evaluation, memory: YMemory
+) -> tuple[YMemory, float]:
+    """Minimise over x from an evaluation. The new x, and a lower bound of the decrease of f, by strong convexity."""
+    swapped = problem.swapped()
+    new, end = _make_task(swapped, constants.swapped()).run(swapped.fix(evaluation.y), memory._replace(y=evaluation.x))
+    step = evaluation.x - new.y
+    return new, max(dot(end.grad_y, step) + 0.5 * constants.mu_x * dot(step, step), 0.0)
+
+
+def _make_task(problem: Problem, constants: Constants) -> SolveY:
+    """The task that minimises over y: by Newton's method if there are y-Hessians and they are small."""
+    largest = max(problem.part_sizes or (problem.d_y,))
+    inner = "newton" if problem.has_y_hessian and largest <= DENSE_UP_TO else "lbfgs"
+    return SolveY(inner, 0.0, constants)

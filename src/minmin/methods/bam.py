@@ -5,33 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
-from minmin.core.constants import Constants
 from minmin.core.model_gap import Reached
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
-from minmin.core.term import Term
 from minmin.core.vectors import Vector, parts_of, square
 from minmin.errors import InputError, UnsupportedError, as_count
 from minmin.log import LOG
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
-from minmin.methods.bam_steps import XState, YHalf, YState, find_under, x_half
-from minmin.methods.base import Candidate, Method, require_choice, require_constants, require_y_hessian
+from minmin.methods.bam_steps import SCHEMES, XState, YHalf, YState
+from minmin.methods.base import Candidate, Method, require_choice, require_constants
+from minmin.methods.inner.goal import are_exhausted
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import block_parameters, theory_patience
-from minmin.methods.triple_momentum import take_step, triple_parameters
 
-_MOST_FAILURES = 3
-"""After this many inner solves in a row that exceed T_max, which exact arithmetic rules out, rounding errors are taken
-to be the cause. One may happen by chance at a single point; three is a choice."""
 _ILL_CONDITIONED = 20.0
 """Below this κ_x, exchanging the blocks saves no calls of ∇ₓ. On four coupled quadratics with κ_x = 2κ_y the calls
 change from 122 to 133 for κ_x = 10, from 172 to 174 for 20, and from 404 to 344 for 100."""
 _CLEAR_RATIO = 2.0
 """The blocks are exchanged only if κ_x is at least this times κ_y. If both are equal, the exchange costs calls of ∇ₓ
 for every κ_x from 5 to 400: 445 instead of 404 for κ_x = 100, where the factor 2 saves 60."""
-SCHEMES = ("nesterov", "triple-momentum")
 
 
 class BamState(NamedTuple):
@@ -49,18 +43,19 @@ class Bam(AdaptableMethod):
 
     Problem: min f(x, y), f being (L_x, L_y)-smooth and (μ_x, μ_y)-strongly convex.
 
-    Algorithm 1 of the reference, with the function that computes each line::
+    Algorithm 1 of the reference, with what computes each line; extrapolate, y_half and x_half are methods of
+    :class:`minmin.methods.theory.BlockParameters`::
 
         x_under = αx + (1-α)x̄,  y_under = αy + (1-α)ȳ                      extrapolate
         ȳ ≈ argmin_v A(v) = f(x_under, v) + |v - y_under|²/(2λ)             YHalf.run, by an inner solver
-            until |∇A(ȳ)| <= |ȳ - y_under|/λ                                ProximalObjective.meets_condition
+            until |∇A(ȳ)| <= |ȳ - y_under|/λ                                ProximalCondition.is_met
         y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf(x_under, ȳ)                            y_half
         x̄⁺ = x_under - η_x α ∇ₓf(x_under, ȳ)                                x_half
         x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf(x_under, ȳ)                      x_half
 
     It is an accelerated gradient method in x, and an accelerated proximal point method in y. With an exact inner solve
     it is Nesterov's method on the partial Moreau envelope min_v f(x, v) + |v - y|²/(2λ). If y holds several blocks, BAM
-    solves the inner problem, too: see :func:`minmin.methods.bam_steps.solve_nested`.
+    solves the inner problem, too: see :func:`minmin.methods.nested_bam.solve_nested`.
 
     Guarantee (Theorem 2.2): Ψ^{k+1} <= Ψ^k/(1 + √(μ_x/L_x)), so O(√κ_x log 1/ε) calls of ∇ₓ, and of ∇ᵧ
     O(max(√κ_x, √κ_y) log 1/ε).
@@ -125,12 +120,10 @@ class Bam(AdaptableMethod):
             require_constants(self.name, problem, may_be_flat=self.radius is not None)
         if problem.has_terms and self.scheme != "nesterov":
             raise UnsupportedError(f"scheme={self.scheme!r} does not support terms in x or y; scheme='nesterov' does")
-        INNER_SOLVERS[self.inner].check_term(problem)
-        INNER_SOLVERS[self.inner].check_rows(problem)
-        if INNER_SOLVERS[self.inner].needs_y_hessian:
-            require_y_hessian(f"inner={self.inner!r}", problem)
-            if problem.blocks is not None and len(problem.blocks.rest) > 1:
-                raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
+        solver = INNER_SOLVERS[self.inner]
+        solver.check(problem)
+        if solver.needs_y_hessian and problem.blocks is not None and len(problem.blocks.rest) > 1:
+            raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
 
     def outer_block(self, problem: Problem) -> Outer:
         """The block that the user chose, or the one that "auto" chooses."""
@@ -144,35 +137,27 @@ class Bam(AdaptableMethod):
         return outer
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> BamState:
-        half = YHalf(self.inner, require_constants(self.name, problem), self.scheme, self.seed)
+        half = self._make_half(problem)
         return BamState(XState(x, x), tuple(half.begin(part) for part in parts_of(y)), Candidate(x, y), None)
 
     def step(self, problem: Problem, state: BamState) -> BamState:
-        constants = require_constants(self.name, problem)
-        x_under = find_under(self.scheme, constants, *state.x)
-        half = YHalf(self.inner, constants, self.scheme, self.seed)
-        y_states, evaluation = problem.fix(x_under).run_on_parts(half, state.y)
-        x_state, x_end = self._move_x(constants, state.x, x_under, evaluation.grad_x, problem.term_x)
+        half = self._make_half(problem)
+        scheme, L_x = SCHEMES[self.scheme](half.constants), half.constants.L_x
+        x_under = scheme.extrapolate(*state.x)
+        y, evaluation = problem.fix(x_under).run_on_parts(half, state.y)
+        x, x_bar, x_end = scheme.x_half(state.x, x_under, evaluation.grad_x, problem.term_x)
         # Lemma 2.1 carries the bound from (x_under, ȳ) to (x_end, ȳ).
         if problem.has_terms:
-            bound = problem.bound_with_terms(evaluation, x_reached=Reached(x_end, constants.L_x))
+            bound = problem.bound_with_terms(evaluation, x_reached=Reached(x_end, L_x))
         else:
-            bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
-        exhausted = any(y.failures >= _MOST_FAILURES for y in y_states)
+            bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * L_x))
+        exhausted = are_exhausted(part.failures for part in y)
         size = evaluation.gradient_size
         candidate = Candidate(x_end, evaluation.y, bound, exhausted, gradient_size=size, measured_before=True)
-        return BamState(x_state, y_states, candidate, check_constants(problem, evaluation, state.secant_point))
+        return BamState(XState(x, x_bar), y, candidate, check_constants(problem, evaluation, state.secant_point))
 
-    def _move_x(
-        self, constants: Constants, state: XState, x_under: Vector, grad_x: Vector, term: Term | None
-    ) -> tuple[XState, Vector]:
-        """The next state of x, and the end of a gradient step from x_under, where the candidate is."""
-        if self.scheme == "nesterov":
-            new = x_half(block_parameters(constants), x_under, state, grad_x, term)
-            return new, new.x_bar
-        p = triple_parameters(constants)
-        new = XState(take_step(p, p.step_x, *state, grad_x), state.x)
-        return new, x_under - (1.0 / constants.L_x) * grad_x
+    def _make_half(self, problem: Problem) -> YHalf:
+        return YHalf(self.inner, require_constants(self.name, problem), self.scheme, self.seed)
 
     def without_momentum(self, state: BamState) -> BamState:
         x = state.x.x_bar

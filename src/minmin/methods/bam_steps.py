@@ -1,26 +1,30 @@
-"""The steps of BAM: the halves that move x and y, and the inner problem, by an inner solver or by BAM again."""
+"""The half of BAM's step that moves y, the states of both halves, and the schemes of their steps."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
-from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
-from minmin.core.regularized import Regularized
-from minmin.core.term import Term
+from minmin.core.problem import Slice, YTask
 from minmin.core.vectors import Vector
-from minmin.core.wrapped import WrappedEvaluation
+from minmin.methods.inner.goal import count_failures
 from minmin.methods.inner.katyusha import KatyushaMemory
-from minmin.methods.inner.objective import InnerPoint, choose_better
-from minmin.methods.inner.proximal import ProximalObjective
+from minmin.methods.inner.rules import make_proximal_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.nested_bam import solve_nested
 from minmin.methods.theory import BlockParameters, block_parameters
-from minmin.methods.triple_momentum import look_ahead, take_step, triple_parameters
+from minmin.methods.triple_momentum import TripleParameters, triple_parameters
 from minmin.numerics.lbfgs import Pairs
+
+SCHEMES: dict[str, Callable[[Constants], BlockParameters | TripleParameters]] = {
+    "nesterov": block_parameters,
+    "triple-momentum": triple_parameters,
+}
+"""The steps of BAM: where they begin, and both halves. A method keeps two points of each block, such as y and ȳ."""
 
 
 class XState(NamedTuple):
@@ -28,13 +32,6 @@ class XState(NamedTuple):
 
     x: Vector
     x_bar: Vector
-
-
-class NestedMemory(NamedTuple):
-    """What is kept between two inner solves by BAM: the innermost solver's memory, and the largest ∇ᵧ there so far."""
-
-    solver: Any
-    largest_gradient: float
 
 
 class YState(NamedTuple):
@@ -47,7 +44,7 @@ class YState(NamedTuple):
     offset : array
         ȳ^k - y_under^k: the start of the next inner solve, relative to its centre.
     solver : any
-        The inner solver's memory.
+        The inner solver's memory; if y holds several blocks, the state of those inside the outermost one.
     failures : int
         How many times in a row the inner solver failed.
     largest_gradient : float
@@ -62,18 +59,6 @@ class YState(NamedTuple):
     largest_gradient: float
 
 
-def extrapolate(p: BlockParameters, point: Vector, bar: Vector) -> Vector:
-    """x_under = αx + (1-α)x̄, and the same for y."""
-    return p.alpha * point + (1.0 - p.alpha) * bar
-
-
-def find_under(scheme: str, constants: Constants, point: Vector, bar: Vector) -> Vector:
-    """The centre of the next step in one block, in either scheme."""
-    if scheme == "nesterov":
-        return extrapolate(block_parameters(constants), point, bar)
-    return look_ahead(triple_parameters(constants), point, bar)
-
-
 @dataclass(frozen=True)
 class YHalf(YTask):
     """The half of a step that moves one part of y.
@@ -82,7 +67,7 @@ class YHalf(YTask):
     """
 
     name: ClassVar[str] = "bam"
-    memory_types: ClassVar[tuple[type, ...]] = (YState, NestedMemory, Pairs, KatyushaMemory)
+    memory_types: ClassVar[tuple[type, ...]] = (YState, Pairs, KatyushaMemory)
     never_negative: ClassVar[tuple[str, ...]] = ("failures",)
     inner: str
     constants: Constants
@@ -93,102 +78,20 @@ class YHalf(YTask):
         return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y, self.seed), 0, 0.0)
 
     def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
-        p = block_parameters(self.constants) if self.scheme == "nesterov" else triple_parameters(self.constants)
-        y_under = find_under(self.scheme, self.constants, state.y, state.y_bar)
-        objective = ProximalObjective(part, y_under, state.offset, p, state.largest_gradient)
+        scheme = SCHEMES[self.scheme](self.constants)
+        y_under = scheme.extrapolate(state.y, state.y_bar)
+        goal = make_proximal_goal(part, y_under, state.offset, scheme, largest_gradient=state.largest_gradient)
         nested = part.nested
         if nested is None or nested.constants is None:
-            found, memory = INNER_SOLVERS[self.inner].solve(objective, state.solver)
+            found, memory = INNER_SOLVERS[self.inner].solve(goal, state.solver)
         else:
-            found, memory = solve_nested(objective, nested, self.inner, state.solver)
-        point, grad_y = objective.finish(found)
+            found, memory = solve_nested(goal, nested, self, state.solver)
+        end, grad_y = goal.finish(found)
         new = YState(
-            *self._move(state, point.v, grad_y),
-            offset=point.v - y_under,
+            *scheme.y_half((state.y, state.y_bar), end.v, grad_y),
+            offset=end.v - y_under,
             solver=memory,
-            failures=0 if found.solved else state.failures + 1,
-            largest_gradient=max(state.largest_gradient, point.evaluation.grad_y_norm),
+            failures=count_failures(found, state.failures),
+            largest_gradient=max(state.largest_gradient, end.evaluation.grad_y_norm),
         )
-        return new, point.evaluation
-
-    def _move(self, state: YState, end: Array, grad_y: Array) -> tuple[Array, Array]:
-        """The next y and ȳ of the state, from the end of the inner solve."""
-        if self.scheme == "nesterov":
-            return y_half(block_parameters(self.constants), state.y, end, grad_y), end
-        p = triple_parameters(self.constants)
-        return take_step(p, p.step_y, state.y, state.y_bar, grad_y), state.y
-
-
-def y_half(p: BlockParameters, y: Array, y_bar: Array, grad_y: Array) -> Array:
-    """y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf, solved for y⁺."""
-    return (y + p.alpha * y_bar - p.eta_y * grad_y) * (1.0 / (1.0 + p.alpha))
-
-
-def x_half(p: BlockParameters, x_under: Vector, state: XState, grad_x: Vector, term: Term | None = None) -> XState:
-    """The half of a step that moves x, from ∇ₓf(x_under, ȳ).
-
-    With a term, x̄ is a proximal gradient step, and (x_under - x̄)/(η_x α) takes the place of ∇ₓf.
-    """
-    step = p.eta_x * p.alpha
-    x_bar = x_under - step * grad_x
-    if term is not None:
-        x_bar = term.prox(x_bar, step)
-        grad_x = (x_under - x_bar) * (1.0 / step)
-    # x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf, solved for x⁺
-    x = (state.x + p.alpha * x_under - p.eta_x * grad_x) * (1.0 / (1.0 + p.alpha))
-    return XState(x, x_bar)
-
-
-def solve_nested(
-    objective: ProximalObjective, nested: Problem, inner: str, memory: Any
-) -> tuple[InnerPoint, NestedMemory]:
-    """Solve the inner problem of BAM by BAM, if y holds several blocks.
-
-    A(v) is strongly convex and smooth in each of them. With λ = 1/((κ_x)μ) and the same μ in all blocks of y, block i
-    has the condition number (κ_i + κ_x)/(1 + κ_x) in A. By Theorem 2.2 a solve takes the square root of that, times a
-    logarithm, calls of block i's gradient. So over the whole run block i takes O(max(√κ_x, √κ_i) log 1/ε) of them, up
-    to logarithms, and the blocks inside it do not matter. The condition is checked where BAM knows all gradients.
-
-    Parameters
-    ----------
-    objective : ProximalObjective
-    nested : Problem
-        f(x_under, ·) as a problem of two blocks, with constants.
-    inner : str
-        The inner solver of the innermost block.
-    memory : NestedMemory
-        Of the solve before; anything else starts afresh.
-    """
-    size = nested.d_x
-    center, shift = objective.center, objective.shift
-    problem = Regularized(nested, (center[:size], center[size:]), (shift, shift))
-    constants = problem.constants
-    assert constants is not None
-    p = block_parameters(constants)
-    half = YHalf(inner, constants)
-    most_steps = objective.most_steps(1.0 / math.log1p(p.alpha))
-
-    def descend(start: Array) -> InnerPoint:
-        nonlocal memory
-        x = XState(start[:size], start[:size])
-        y = half.begin(start[size:])
-        if isinstance(memory, NestedMemory):
-            y = y._replace(solver=memory.solver, largest_gradient=memory.largest_gradient)
-        best = None
-        for _ in range(most_steps):
-            x_under = extrapolate(p, *x)
-            (y,), evaluation = problem.fix(x_under).run_on_parts(half, (y,))
-            assert isinstance(evaluation, WrappedEvaluation)
-            point = objective.judge(evaluate_outside(objective.slice, evaluation.original))
-            best = point if best is None else choose_better(best, point)
-            if best.solved:
-                break
-            x = x_half(p, x_under, x, evaluation.grad_x)
-        memory = NestedMemory(y.solver, y.largest_gradient)
-        assert best is not None
-        return best
-
-    point = descend(objective.start)
-    if not point.solved:
-        point = choose_better(point, descend(center))
-    return point, memory
+        return new, end.evaluation

@@ -60,6 +60,39 @@ class Candidate(NamedTuple):
     revokes: bool = False
 
 
+class Target(NamedTuple):
+    """Where a run ends, for methods that need not compute more exactly.
+
+    Attributes
+    ----------
+    tol : float
+        The bound at which the run ends; zero if it does not end by one.
+    rtol, rtol_from : float, and float or None
+        It also ends where the bound is at most rtol times rtol_from - f, unless rtol_from is None.
+    """
+
+    tol: float = 0.0
+    rtol: float = 0.0
+    rtol_from: float | None = None
+
+    @property
+    def needs_value(self) -> bool:
+        """Whether the bound at which the run ends depends on f."""
+        return self.rtol > 0.0 and self.rtol_from is not None
+
+    def bound_at(self, value: float | None) -> float:
+        """The bound at which the run ends, as far as it is known at a point with this f; zero if it is not known.
+
+        Since f still falls, what rtol asks for is too low before the end.
+        """
+        if value is None or self.rtol_from is None:
+            return self.tol
+        return max(self.tol, self.rtol * (self.rtol_from - value))
+
+
+NO_TARGET = Target()
+
+
 class Method(ABC):
     """An iterative method: a frozen dataclass of its parameters.
 
@@ -78,11 +111,15 @@ class Method(ABC):
     takes_terms : bool
         Whether it minimises problems with terms, see :class:`minmin.problems.Composite`. A method that does not know
         of them would minimise f alone, so it is refused.
+    takes_target : bool
+        Whether ``step(problem, state, target)`` takes the :class:`Target` of the run, to compute no more exactly than
+        that needs. A run may be resumed under another target, so states must not depend on it.
     """
 
     name: ClassVar[str]
     state_types: ClassVar[tuple[type, ...]] = ()
     takes_terms: ClassVar[bool] = False
+    takes_target: ClassVar[bool] = False
 
     def check(self, problem: Problem) -> None:
         """Raise, before any work, if the problem lacks something that the method needs."""
@@ -96,14 +133,10 @@ class Method(ABC):
     def step(self, problem: Any, state: Any) -> Any:
         """The state one outer iteration later, with a new ``candidate``."""
 
-    def aim_relative(self, rtol: float, rtol_from: float) -> Method:
-        """The method for a run that ends where the bound is at most rtol times rtol_from - f; by default the same."""
-        return self
-
     def aim(self, tol: float) -> Method:
-        """The same method for a run that ends where the bound is at most ``tol``: it need not compute more exactly.
+        """The method that takes the steps of a run to this tol: this one, or one around it.
 
-        Its states are those of this method, so that a run under one tol can be resumed under another.
+        A run under one tol can be resumed under another, so the types of the states must not depend on it.
         """
         return self
 

@@ -20,7 +20,7 @@ from minmin.errors import (
     UnsupportedError,
     as_number,
 )
-from minmin.methods.base import Candidate, Method, require_constants, require_y_hessian
+from minmin.methods.base import Candidate, Method, require_constants
 from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingState, find_value_size, find_y_error
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
@@ -110,8 +110,7 @@ class CuttingPlane(Method):
             )
         if not problem.has_value:
             raise UnsupportedError(f"method {self.name!r} needs values of f; method='reduced-lbfgs' needs none")
-        if INNER_SOLVERS[self.inner].needs_y_hessian:
-            require_y_hessian(f"inner={self.inner!r}", problem)
+        INNER_SOLVERS[self.inner].check(problem)
         if INNER_SOLVERS[self.inner].needs_constants:
             require_constants(f"{self.name}, inner={self.inner}", problem)
 

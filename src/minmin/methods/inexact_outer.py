@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.core.arrays import Array
-from minmin.core.constants import Constants
-from minmin.core.evaluation import Evaluation
-from minmin.core.problem import Problem, Slice, YTask
+from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, parts_of, square
 from minmin.errors import InputError, as_number
-from minmin.methods.base import Candidate, Method, require_constants
-from minmin.methods.inner.accurate_minimum import AccurateMinimum
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.base import NO_TARGET, Candidate, Method, Target, require_constants
+from minmin.methods.inner.goal import are_exhausted
+from minmin.methods.inner.partial_minimum import SolveY, YMemory
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import theory_patience
-
-_MOST_FAILURES = 3
-"""After this many inner solves in a row that take more gradients than exact arithmetic needs, rounding errors are taken
-to be the cause; the same choice as in BAM."""
-
-
-class OracleMemory(NamedTuple):
-    """One part of y where its last solve ended, how many solves in a row failed, and the largest ∇ᵧf so far."""
-
-    y: Array
-    failures: int
-    largest_gradient: float
 
 
 class InexactOuterState(NamedTuple):
     """The next x_under, the parts of y, the candidate, and the newest point with both gradients (None at first)."""
 
     x_under: Vector
-    y: tuple[OracleMemory, ...]
+    y: tuple[YMemory, ...]
     candidate: Candidate
     secant_point: SecantPoint | None
 
@@ -75,7 +60,8 @@ class InexactOuter(Method):
     """
 
     name: ClassVar[str] = "inexact-outer"
-    state_types: ClassVar[tuple[type, ...]] = (InexactOuterState, OracleMemory, SecantPoint)
+    state_types: ClassVar[tuple[type, ...]] = (InexactOuterState, *SolveY.memory_types, SecantPoint)
+    takes_target: ClassVar[bool] = True
     accuracy: float | None = None
 
     def __post_init__(self) -> None:
@@ -89,26 +75,18 @@ class InexactOuter(Method):
     def check(self, problem: Problem) -> None:
         require_constants(self.name, problem)
 
-    def aim(self, tol: float) -> InexactOuter:
-        return AimedInexactOuter(**asdict(self), tol=tol) if tol > 0.0 else self
-
-    def find_accuracy(self, constants: Constants) -> float:
-        """δ; 0 for as exact as rounding allows."""
-        return 0.0 if self.accuracy is None else self.accuracy
-
-    def find_note(self, constants: Constants) -> str:
-        """What the message of the result should say about the accuracy."""
-        return ""
-
     def init(self, problem: Problem, x: Vector, y: Vector) -> InexactOuterState:
-        task = InexactOracle(0.0, require_constants(self.name, problem))
+        task = SolveY("nag", 0.0, require_constants(self.name, problem))
         return InexactOuterState(x, tuple(task.begin(part) for part in parts_of(y)), Candidate(x, y), None)
 
-    def step(self, problem: Problem, state: InexactOuterState) -> InexactOuterState:
+    def step(self, problem: Problem, state: InexactOuterState, target: Target = NO_TARGET) -> InexactOuterState:
         constants = require_constants(self.name, problem)
+        needed = target.tol / (10.0 * constants.kappa_x * math.sqrt(constants.kappa_x))
+        note, delta = "", needed if self.accuracy is None else self.accuracy
+        if delta > needed > 0.0:
+            note = f"accuracy = {self.accuracy:g} may be too coarse: theory needs {needed:.2g} for this tol"
         # f is the weighted sum of its parts, so its accuracy is that of each part times the sum of weights.
-        accuracy = self.find_accuracy(constants) / sum(problem.part_weights or (1.0,))
-        task = InexactOracle(accuracy, constants)
+        task = SolveY("nag", delta / sum(problem.part_weights or (1.0,)), constants)
         parts, evaluation = problem.fix(state.x_under).run_on_parts(task, state.y)
         x_bar = state.x_under - (1.0 / constants.L_x) * evaluation.grad_x
         root = math.sqrt(constants.kappa_x)
@@ -122,8 +100,8 @@ class InexactOuter(Method):
                 x_bar,
                 evaluation.y,
                 bound,
-                exhausted=any(part.failures >= _MOST_FAILURES for part in parts),
-                note=self.find_note(constants),
+                exhausted=are_exhausted(part.failures for part in parts),
+                note=note,
                 gradient_size=evaluation.gradient_size,
                 measured_before=True,
             ),
@@ -133,41 +111,3 @@ class InexactOuter(Method):
     def patience(self, problem: Problem) -> int:
         constants = require_constants(self.name, problem)
         return theory_patience(1.0 / math.sqrt(constants.kappa_x), max(constants.kappa_x, constants.kappa_y))
-
-
-@dataclass(frozen=True)
-class AimedInexactOuter(InexactOuter):
-    """inexact-outer for a run that ends where the bound is at most ``tol``."""
-
-    tol: float = 0.0
-
-    def find_accuracy(self, constants: Constants) -> float:
-        return self._needed(constants) if self.accuracy is None else self.accuracy
-
-    def find_note(self, constants: Constants) -> str:
-        needed = self._needed(constants)
-        if self.accuracy is None or self.accuracy <= needed:
-            return ""
-        return f"accuracy = {self.accuracy:g} may be too coarse: theory needs {needed:.2g} for this tol"
-
-    def _needed(self, constants: Constants) -> float:
-        return self.tol / (10.0 * constants.kappa_x * math.sqrt(constants.kappa_x))
-
-
-@dataclass(frozen=True)
-class InexactOracle(YTask):
-    """Minimise f over one part of y to an accuracy, by Nesterov's method; the evaluation holds the gradient of F."""
-
-    name: ClassVar[str] = "inexact-oracle"
-    memory_types: ClassVar[tuple[type, ...]] = (OracleMemory,)
-    accuracy: float
-    constants: Constants
-
-    def begin(self, y: Array) -> OracleMemory:
-        return OracleMemory(y, 0, 0.0)
-
-    def run(self, part: Slice, memory: OracleMemory) -> tuple[OracleMemory, Evaluation]:
-        objective = AccurateMinimum(part, memory.y, self.accuracy, self.constants, memory.largest_gradient)
-        point, _ = INNER_SOLVERS["nag"].solve(objective, None)
-        failures = 0 if point.solved else memory.failures + 1
-        return OracleMemory(point.v, failures, objective.largest_gradient), point.evaluation

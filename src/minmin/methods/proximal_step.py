@@ -9,17 +9,17 @@ import numpy as np
 from minmin.core.arrays import Array
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
-from minmin.methods.inner.objective import GROWTH_WHERE_FLAT, first_length
+from minmin.methods.inner.goal import GROWTH_WHERE_FLAT, first_length
 from minmin.numerics.lbfgs import Pairs, largest_curvature
 from minmin.numerics.prox_model import PairsHessian, minimise_model
 
 
 def find_proximal_step(
-    term: Term, v: Vector, gradient: Vector, pairs: Pairs, L: float | None, flat_length: float, units: Array | float
+    term: Term, v: Vector, gradient: Vector, pairs: Pairs, L: float, flat_length: float, units: Array | float
 ) -> Vector:
     """The step from v to the minimum of the term plus the quadratic model that the pairs define.
 
-    Without pairs it is a proximal gradient step of length 1/L, or of about :func:`first_length` if L is unknown. After
+    Without pairs it is a proximal gradient step of length 1/L, or of about :func:`first_length` if L is infinite. After
     a step that showed no curvature, which had ``flat_length``, it is a proximal gradient step that may be longer.
 
     The point, the gradient, the pairs and the step belong to f and the term as functions of v = units·x.
@@ -37,6 +37,6 @@ def find_proximal_step(
             return minimise_model(prox, v, gradient, PairsHessian(pairs)) - v
         except np.linalg.LinAlgError:  # rounding errors have left no matrix of the pairs
             length = 1.0 / largest_curvature(pairs)
-    elif L is not None and math.isfinite(L):
+    elif math.isfinite(L):
         length = 1.0 / L
     return prox(v - length * gradient, length) - v

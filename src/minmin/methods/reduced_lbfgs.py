@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -19,17 +19,18 @@ from minmin.log import LOG
 from minmin.methods.bam import Bam
 from minmin.methods.base import (
     DEFAULT_PATIENCE,
+    NO_TARGET,
     Candidate,
     Method,
+    Target,
     require_choice,
     require_constants,
     require_flag,
-    require_y_hessian,
 )
 from minmin.methods.convexity import Visit
 from minmin.methods.gap_estimate import GapEstimate
 from minmin.methods.guard import can_guard, is_behind
-from minmin.methods.inner.objective import MOST_GROWTH, first_step, grow_where_flat, limit_length
+from minmin.methods.inner.goal import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import LowerY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.mapped_gradients import map_gradients
@@ -120,6 +121,7 @@ class ReducedLbfgs(Method):
         *Bam.state_types,
     )
     takes_terms: ClassVar[bool] = True
+    takes_target: ClassVar[bool] = True
     inner: str = "auto"
     outer: str = "x"
     inner_tolerance_ratio: float | None = None
@@ -135,9 +137,7 @@ class ReducedLbfgs(Method):
 
     def check(self, problem: Problem) -> None:
         solver = INNER_SOLVERS[choose_inner(self.inner, problem)]
-        solver.check_term(problem)
-        if solver.needs_y_hessian:
-            require_y_hessian(f"inner={self.inner!r}", problem)
+        solver.check(problem)
         if solver.needs_constants:
             require_constants(f"{self.name}, inner={self.inner}", problem)
 
@@ -169,29 +169,32 @@ class ReducedLbfgs(Method):
             guard=None,
         )
 
-    def step(self, problem: Problem, state: ReducedState) -> ReducedState:
+    def step(self, problem: Problem, state: ReducedState, target: Target = NO_TARGET) -> ReducedState:
         if state.guard is not None:
             guard = Bam().step(problem, state.guard)
             return state._replace(guard=guard, candidate=guard.candidate._replace(note=state.candidate.note))
         if state.gradient is None:
-            return self._begin(problem, state)
+            return self._begin(problem, state, target)
+        return self._judge(problem, *self._advance(problem, state), target)
+
+    def _advance(self, problem: Problem, state: ReducedState) -> tuple[ReducedState, Evaluation, bool]:
+        """The state after a step, the evaluation there, and whether the run is exhausted."""
         direction = self._find_direction(problem, state)
         if norm(direction) == 0.0:
             lowered, evaluation, _ = self._lower_y(problem, state, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
             pairs = Pairs.none(state.x) if stuck else state.pairs  # which may have made the step so short
-            lowered = lowered._replace(stuck=stuck, pairs=pairs)
-            return self._judge(problem, lowered, evaluation, exhausted=stuck > most_restarts(problem))
+            return lowered._replace(stuck=stuck, pairs=pairs), evaluation, stuck > most_restarts(problem)
         expected_gain = -0.5 * slope_along(XPoint(state.x, state.gradient), direction, problem.term_x)
         if state.gain > _MOST_LEFT * expected_gain:
             ratio = _TIGHTEN * state.inner_tolerance_ratio
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
             state = state._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
             lowered, evaluation, _ = self._lower_y(problem, state, allowed)
-            return self._judge(problem, lowered, evaluation, exhausted=state.stuck > most_restarts(problem))
+            return lowered, evaluation, state.stuck > most_restarts(problem)
         moved, evaluation, found = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
         if found and not is_same_point(problem.units_x * state.x, problem.units_x * moved.x, evaluation.rounding.eps):
-            return self._judge(problem, moved._replace(stuck=0), evaluation, exhausted=False)
+            return moved._replace(stuck=0), evaluation, False
         # An inaccurate y, or bad pairs, can look like rounding. Rule them out first: tighten y, drop the pairs.
         restarted = moved._replace(
             stuck=state.stuck + 1,
@@ -199,30 +202,30 @@ class ReducedLbfgs(Method):
             pairs=Pairs.none(state.x),
             gain=math.inf,
         )
-        return self._judge(problem, restarted, evaluation, exhausted=restarted.stuck > most_restarts(problem))
+        return restarted, evaluation, restarted.stuck > most_restarts(problem)
 
-    def _begin(self, problem: Problem, state: ReducedState) -> ReducedState:
+    def _begin(self, problem: Problem, state: ReducedState, target: Target) -> ReducedState:
         """The state at the start, after f was lowered in y."""
         state, evaluation, is_inside = self._lower_y(problem, state, None)
         if not is_inside:
             hint = "; with stateless=True, y starts from zero" if self.stateless else ""
             raise NonFiniteError(explain_nonfinite(evaluation) + hint)
         if is_watched(problem) and evaluation.grad_x_norm == evaluation.grad_y_norm == 0.0:
-            probed = self._probe(problem, state)
+            probed = self._probe(problem, state, target)
             if problem.y_is_remote:
                 return probed
             state = state._replace(watch=probed.watch._replace(last=None))
-            judged = self._judge(problem, state, evaluation, exhausted=False)
+            judged = self._judge(problem, state, evaluation, False, target)
             return judged._replace(candidate=judged.candidate._replace(reason=probed.candidate.reason))
-        return self._judge(problem, state, evaluation, exhausted=False)
+        return self._judge(problem, state, evaluation, False, target)
 
-    def _probe(self, problem: Problem, state: ReducedState) -> ReducedState:
+    def _probe(self, problem: Problem, state: ReducedState, target: Target) -> ReducedState:
         """A few steps from a point nearby: the gradient is zero at a saddle point, too."""
         generator = np.random.default_rng(0)
 
         def move(part: Vector) -> Vector:
             noise = to_like(generator.standard_normal(part.shape[0]), part)
-            return part + first_step(noise, part, None)
+            return part + first_step(noise, part, math.inf)
 
         y = state.y if problem.y_is_remote else tuple(part._replace(y=move(part.y)) for part in state.y)
         x = move(state.x)
@@ -230,19 +233,11 @@ class ReducedLbfgs(Method):
         state, evaluation, is_inside = self._lower_y(problem, state, None)
         if not is_inside:
             return state
-        state = self._judge(problem, state, evaluation, exhausted=False)
+        state = self._judge(problem, state, evaluation, False, target)
         for _ in range(_PROBE_STEPS):
             if not state.candidate.reason:
-                state = self.step(problem, state)
+                state = self.step(problem, state, target)
         return state
-
-    def aim(self, tol: float) -> ReducedLbfgs:
-        return AimedLbfgs(**asdict(self), tol=tol) if tol > 0.0 else self
-
-    @property
-    def _enough(self) -> float:
-        """A bound above this need not be proved if that takes another gradient."""
-        return math.inf
 
     def patience(self, problem: Problem) -> int:
         constants = problem.constants
@@ -255,7 +250,7 @@ class ReducedLbfgs(Method):
         """The step to try: in the problem's units, in which the pairs are, and then in those of x."""
         assert state.gradient is not None
         constants, pairs, units = problem.constants, state.pairs, problem.units_x
-        L = constants.L_x if constants is not None and isinstance(units, float) else None
+        L = constants.L_x if constants is not None and isinstance(units, float) else math.inf
         x, gradient = units * state.x, state.gradient * (1.0 / units)
         if problem.term_x is not None:
             direction = find_proximal_step(problem.term_x, x, gradient, pairs, L, state.flat_length, units)
@@ -351,10 +346,12 @@ class ReducedLbfgs(Method):
             state = state._replace(watch=state.watch.accept(length, change, norm(point.gradient)))
         return state, point.evaluation, found
 
-    def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, *, exhausted: bool) -> ReducedState:
+    def _judge(
+        self, problem: Problem, state: ReducedState, evaluation: Evaluation, exhausted: bool, target: Target
+    ) -> ReducedState:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         state = state._replace(secant_point=check_constants(problem, evaluation, state.secant_point))
-        constants, bound = problem.constants, problem.certify(evaluation, self._enough)
+        constants, bound = problem.constants, problem.certify(evaluation, target.tol or math.inf)
         if constants is None or math.isinf(bound.value):
             curvatures = state.largest_curvatures()
             value = evaluation.value if problem.has_value and constants is None else math.nan
@@ -384,14 +381,3 @@ class ReducedLbfgs(Method):
         note = f"BAM took over after {state.calls} calls of the outer gradient, as progress was too slow"
         guard = Bam().init(problem, best.x, evaluation.y)  # federated clients keep only the newest y
         return state._replace(guard=guard, candidate=best._replace(note=note))
-
-
-@dataclass(frozen=True)
-class AimedLbfgs(ReducedLbfgs):
-    """reduced-lbfgs for a run that ends where the bound is at most ``tol``."""
-
-    tol: float = 0.0
-
-    @property
-    def _enough(self) -> float:
-        return self.tol

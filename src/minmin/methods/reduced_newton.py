@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from minmin.core.bound import Bound
@@ -12,7 +12,7 @@ from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
 from minmin.core.vectors import Vector, dot, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number
-from minmin.methods.base import Candidate, Method, require_second_order
+from minmin.methods.base import NO_TARGET, Candidate, Method, Target, require_second_order
 from minmin.methods.newton_step import NewtonState, NewtonStep, solve_newton_system
 from minmin.methods.y_system import YStep, YSystem
 from minmin.numerics.step_search import search_step
@@ -97,6 +97,7 @@ class ReducedNewton(Method):
 
     name: ClassVar[str] = "reduced-newton"
     state_types: ClassVar[tuple[type, ...]] = (NewtonState, YStep)
+    takes_target: ClassVar[bool] = True
     first_y_steps: int = 3
     loosest: float = 0.2
     forcing_power: float = 0.5
@@ -134,12 +135,12 @@ class ReducedNewton(Method):
             candidate=Candidate(x, y),
         )
 
-    def step(self, problem: SecondOrderProblem, state: NewtonState) -> NewtonState:
+    def step(self, problem: SecondOrderProblem, state: NewtonState, target: Target = NO_TARGET) -> NewtonState:
         if state.gradient is None or state.y_step is None:
-            return self._begin(problem, state)
+            return self._begin(problem, state, target)
         evaluation = problem.evaluate(state.x, state.y, state.cache)
         y_system = YSystem(evaluation, state.roots)
-        enough = self._enough_at(state.candidate.value)
+        enough = target.bound_at(state.candidate.value)
         trial = self._try_newton_step(
             problem, y_system, state.gradient, state.y_step, state.scale, enough, refined=state.refined
         )
@@ -166,9 +167,9 @@ class ReducedNewton(Method):
         )
         evaluation.forget()
         y_system = YSystem(new, state.roots if problem.has_constant_hessian else None)
-        return self._finish_step(problem, state, y_system, y_system.newton_step(), None if flat else trial)
+        return self._finish_step(problem, state, y_system, y_system.newton_step(), None if flat else trial, target)
 
-    def _begin(self, problem: SecondOrderProblem, state: NewtonState) -> NewtonState:
+    def _begin(self, problem: SecondOrderProblem, state: NewtonState, target: Target) -> NewtonState:
         """The state at the start, after a few Newton steps in y alone."""
         evaluation = problem.evaluate(state.x, state.y)
         y_system = YSystem(evaluation)
@@ -183,10 +184,16 @@ class ReducedNewton(Method):
             y_step = y_system.newton_step()
         if evaluation.is_unbounded_along():
             raise NoMinimumError(_NO_MINIMUM)
-        return self._finish_step(problem, state, y_system, y_step, None)
+        return self._finish_step(problem, state, y_system, y_step, None, target)
 
     def _finish_step(
-        self, problem: SecondOrderProblem, state: NewtonState, y_system: YSystem, y_step: YStep, trial: Trial | None
+        self,
+        problem: SecondOrderProblem,
+        state: NewtonState,
+        y_system: YSystem,
+        y_step: YStep,
+        trial: Trial | None,
+        target: Target,
     ) -> NewtonState:
         """The state at a new point, with its bound.
 
@@ -197,8 +204,8 @@ class ReducedNewton(Method):
         if not norm(after.grad_x) + y_step.gain < math.inf:
             why = evaluation.cause_of_infinity or "is f finite around the start?"
             raise NonFiniteError(f"a gradient of f is NaN or infinite; {why}")
-        value = evaluation.value if self._needs_values else None
-        enough = self._enough_at(value)
+        value = evaluation.value if target.needs_value else None
+        enough = target.bound_at(value)
         bound, noise = problem.bound_after(evaluation, after, y_system.full_rank_root, enough)
         near_steps, min_curvature, estimate = 0, math.inf, math.inf
         if math.isinf(bound.value) and trial is not None and trial.distance_from(evaluation) <= _NEAR:
@@ -286,39 +293,8 @@ class ReducedNewton(Method):
         trial = self._try_newton_step(problem, y_system, gradient, y_step, math.inf, enough)
         return trial._replace(step=trial.step._replace(min_curvature_seen=near.step.min_curvature_seen))
 
-    def aim(self, tol: float) -> ReducedNewton:
-        return AimedNewton(**asdict(self), tol=tol) if tol > 0.0 else self
-
-    def aim_relative(self, rtol: float, rtol_from: float) -> ReducedNewton:
-        return AimedNewton(**{**asdict(self), "rtol": rtol, "rtol_from": rtol_from}) if rtol > 0.0 else self
-
-    _needs_values: ClassVar[bool] = False
-
-    def _enough_at(self, value: float | None) -> float:
-        """The bound at which the run ends, as far as it is known at a point with this f; 0 if it is not known."""
-        return 0.0
-
     def patience(self, problem: Problem) -> int:
         return _PATIENCE
-
-
-@dataclass(frozen=True)
-class AimedNewton(ReducedNewton):
-    """reduced-newton for a run that ends where the bound is at most ``tol``, or ``rtol`` times ``rtol_from`` - f.
-
-    Since f still falls, the second limit is too low before the end, which costs conjugate gradients a few steps.
-    """
-
-    tol: float = 0.0
-    rtol: float = 0.0
-    rtol_from: float = 0.0
-
-    @property
-    def _needs_values(self) -> bool:  # type: ignore[override]
-        return self.rtol > 0.0
-
-    def _enough_at(self, value: float | None) -> float:
-        return self.tol if value is None else max(self.tol, self.rtol * (self.rtol_from - value))
 
 
 class Trial(NamedTuple):

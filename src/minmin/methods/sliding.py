@@ -14,7 +14,8 @@ from minmin.core.split import SplitProblem
 from minmin.core.vectors import Parts, Vector, largest_entry, norm, square
 from minmin.errors import NonFiniteError, UnsupportedError
 from minmin.methods.base import Candidate, Method, require_choice, require_constants
-from minmin.methods.inner.linearized import LinearizedEvaluation, LinearizedObjective
+from minmin.methods.inner.goal import are_exhausted, count_failures
+from minmin.methods.inner.linearized import LinearizedEvaluation, make_sliding_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.sliding_parameters import SlidingParameters, sliding_parameters
@@ -22,8 +23,6 @@ from minmin.methods.theory import theory_patience
 from minmin.numerics.lbfgs import Pairs
 
 INNER = tuple(name for name, solver in INNER_SOLVERS.items() if not solver.needs_y_hessian)
-_MOST_FAILURES = 3
-"""As in BAM: so many failed inner solves in a row, which exact arithmetic rules out, are due to rounding."""
 _CLEAR_RATIO = 10.0
 """L_g is clearly above L_f from this ratio on. On nine quadratics with L_f/μ from 10 to 10³ sliding computes ∇f at 1209
 points where L_g = L_f, and reduced-lbfgs at 1065; where L_g = 10 L_f it is 1209 against 2363."""
@@ -117,11 +116,11 @@ class Sliding(Method):
         at_under = problem.evaluate_f(*z_under)
         if not at_under.grad_x_norm + at_under.grad_y_norm < math.inf:
             raise NonFiniteError(f"in f, {explain_nonfinite(at_under)}")
-        objective = LinearizedObjective(problem, at_under, z_under, state.offset, p, constants)
-        found, memory = INNER_SOLVERS[self.inner].solve(objective, state.solver)
+        goal = make_sliding_goal(problem, at_under, z_under, state.offset, p, constants)
+        found, memory = INNER_SOLVERS[self.inner].solve(goal, state.solver)
         at_bar = found.evaluation
         assert isinstance(at_bar, LinearizedEvaluation)
-        failures = 0 if found.solved else state.failures + 1
+        failures = count_failures(found, state.failures)
         return SlidingState(
             z=move(p, state.z, found.v, at_bar.grad_y),
             z_bar=found.v,
@@ -132,7 +131,7 @@ class Sliding(Method):
                 found.v[0],
                 found.v[1],
                 _bound(problem, p, constants, at_under, at_bar),
-                exhausted=failures >= _MOST_FAILURES,
+                exhausted=are_exhausted([failures]),
                 gradient_size=largest_entry(*(mu * part for mu, part in zip(p.mu, at_bar.grad_y, strict=True))),
                 measured_before=True,
             ),

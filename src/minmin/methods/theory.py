@@ -10,10 +10,12 @@ import math
 from typing import NamedTuple
 
 from minmin.core.constants import Constants
+from minmin.core.term import Term
+from minmin.core.vectors import Vector
 
 
 class BlockParameters(NamedTuple):
-    """The parameters of BAM in Theorem 2.2.
+    """The parameters of BAM in Theorem 2.2, and the lines of Algorithm 1 that consist of them.
 
     Attributes
     ----------
@@ -33,6 +35,32 @@ class BlockParameters(NamedTuple):
     lam: float
     constants: Constants
     accuracy: float = 1.0
+
+    def extrapolate(self, point: Vector, bar: Vector) -> Vector:
+        """x_under = αx + (1-α)x̄, and the same for y."""
+        return self.alpha * point + (1.0 - self.alpha) * bar
+
+    def y_half(self, before: tuple[Vector, Vector], y_bar: Vector, grad_y: Vector) -> tuple[Vector, Vector]:
+        """y⁺ = y + α(ȳ - y⁺) - η_y ∇ᵧf, solved for y⁺, and ȳ; ``before`` holds y and the ȳ before."""
+        y, _ = before
+        return (y + self.alpha * y_bar - self.eta_y * grad_y) * (1.0 / (1.0 + self.alpha)), y_bar
+
+    def x_half(
+        self, before: tuple[Vector, Vector], x_under: Vector, grad_x: Vector, term: Term | None = None
+    ) -> tuple[Vector, Vector, Vector]:
+        """x⁺ and x̄⁺ from ∇ₓf(x_under, ȳ), and again x̄⁺, where the bound holds; ``before`` holds x and x̄.
+
+        With a term, x̄⁺ is a proximal gradient step, and (x_under - x̄⁺)/(η_x α) takes the place of ∇ₓf.
+        """
+        x, _ = before
+        step = self.eta_x * self.alpha
+        x_bar = x_under - step * grad_x
+        if term is not None:
+            x_bar = term.prox(x_bar, step)
+            grad_x = (x_under - x_bar) * (1.0 / step)
+        # x⁺ = x + α(x_under - x⁺) - η_x ∇ₓf, solved for x⁺
+        x = (x + self.alpha * x_under - self.eta_x * grad_x) * (1.0 / (1.0 + self.alpha))
+        return x, x_bar, x_bar
 
 
 @functools.lru_cache(maxsize=64)

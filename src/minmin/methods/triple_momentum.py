@@ -5,11 +5,11 @@ With exact inner solves BAM is a gradient method on the partial Moreau envelope 
 constants, this is the triple momentum method of Van Scoy, Freeman and Lynch, "The fastest known globally convergent
 first-order method for minimizing strongly convex functions" (2018)::
 
-    x_under = ξ_x + γ(ξ_x - ξ_x⁻),  y_under = ξ_y + γ(ξ_y - ξ_y⁻)            look_ahead
+    x_under = ξ_x + γ(ξ_x - ξ_x⁻),  y_under = ξ_y + γ(ξ_y - ξ_y⁻)            extrapolate
     ȳ ≈ argmin_v A(v) = f(x_under, v) + |v - y_under|²/(2λ)
         until |∇A(ȳ)| <= c·|ȳ - y_under|/λ, c = find_accuracy
-    ξ_x⁺ = ξ_x + β(ξ_x - ξ_x⁻) - (1+ρ)/L_x ∇ₓf(x_under, ȳ)                   take_step
-    ξ_y⁺ = ξ_y + β(ξ_y - ξ_y⁻) - (1+ρ)λ/s ∇ᵧf(x_under, ȳ)                    take_step
+    ξ_x⁺ = ξ_x + β(ξ_x - ξ_x⁻) - (1+ρ)/L_x ∇ₓf(x_under, ȳ)                   x_half
+    ξ_y⁺ = ξ_y + β(ξ_y - ξ_y⁻) - (1+ρ)λ/s ∇ᵧf(x_under, ȳ)                    y_half
 
 docs/explanation/theory.md says what is proved of it, and what is only certified numerically.
 """
@@ -21,6 +21,7 @@ import math
 from typing import NamedTuple
 
 from minmin.core.constants import Constants
+from minmin.core.term import Term
 from minmin.core.vectors import Vector
 
 _ACCURACY, _LOOSEST = 0.1, 0.5
@@ -67,6 +68,25 @@ class TripleParameters(NamedTuple):
     constants: Constants
     accuracy: float
 
+    def extrapolate(self, point: Vector, before: Vector) -> Vector:
+        """Where the gradients come: ξ + γ(ξ - ξ⁻), for one block."""
+        return (1.0 + self.gamma) * point - self.gamma * before
+
+    def y_half(self, before: tuple[Vector, Vector], y_bar: Vector, grad_y: Vector) -> tuple[Vector, Vector]:
+        """ξ_y⁺ and ξ_y, from ξ_y and ξ_y⁻; ȳ itself is not used."""
+        return self._step(self.step_y, before, grad_y), before[0]
+
+    def x_half(
+        self, before: tuple[Vector, Vector], x_under: Vector, grad_x: Vector, term: Term | None = None
+    ) -> tuple[Vector, Vector, Vector]:
+        """ξ_x⁺ and ξ_x, from ξ_x and ξ_x⁻, and the end of a gradient step from x_under, where the bound holds."""
+        x_end = x_under - (1.0 / self.constants.L_x) * grad_x
+        return self._step(self.step_x, before, grad_x), before[0], x_end
+
+    def _step(self, step: float, before: tuple[Vector, Vector], gradient: Vector) -> Vector:
+        """ξ⁺ = ξ + β(ξ - ξ⁻) - step·gradient, for one block."""
+        return (1.0 + self.beta) * before[0] - self.beta * before[1] - step * gradient
+
 
 @functools.lru_cache(64)  # the stages of a regularised run have constants of their own
 def triple_parameters(constants: Constants, margin: float = MARGIN) -> TripleParameters:
@@ -89,13 +109,3 @@ def triple_parameters(constants: Constants, margin: float = MARGIN) -> TriplePar
 def find_accuracy(constants: Constants) -> float:
     """c: the accuracy of the inner solves."""
     return min(_LOOSEST, _ACCURACY * max(1.0, math.sqrt(constants.kappa_x / constants.kappa_y)))
-
-
-def look_ahead(p: TripleParameters, point: Vector, before: Vector) -> Vector:
-    """Where the gradients come: ξ + γ(ξ - ξ⁻), for one block."""
-    return (1.0 + p.gamma) * point - p.gamma * before
-
-
-def take_step(p: TripleParameters, step: float, point: Vector, before: Vector, gradient: Vector) -> Vector:
-    """ξ⁺ = ξ + β(ξ - ξ⁻) - step·gradient, for one block."""
-    return (1.0 + p.beta) * point - p.beta * before - step * gradient

@@ -11,7 +11,7 @@ from minmin.core.rounding import rounding_error
 from minmin.core.vectors import norm, square
 from minmin.errors import GRADIENT_MAY_BE_WRONG
 from minmin.methods.convexity import Visit, find_negative_curvature
-from minmin.methods.inner.objective import FARTHEST
+from minmin.methods.inner.goal import FARTHEST
 from minmin.methods.inner.partial_minimum import YMemory
 
 _ROUNDING_LEVEL, _NOISE_MARGIN, _POINTS_AT_ROUNDING_LEVEL = 64.0, 4.0, 3

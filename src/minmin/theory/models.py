@@ -9,12 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.constants import Constants
 from minmin.errors import InputError, UnsupportedError, as_number, show
-from minmin.methods.bam_steps import XState, extrapolate, x_half, y_half
 from minmin.methods.base import require_flag
 from minmin.methods.nag import nag_half, nag_steps
 from minmin.methods.ogmg import ogm_g_points, ogm_g_weights
 from minmin.methods.theory import BlockParameters, block_parameters, metric
-from minmin.methods.triple_momentum import MARGIN, look_ahead, take_step, triple_parameters
+from minmin.methods.triple_momentum import MARGIN, triple_parameters
 from minmin.theory.function_class import Sample, TwoBlockFunction
 
 
@@ -99,11 +98,11 @@ class BamModel(StepModel):
 
     def step(self, f: TwoBlockFunction, state: State) -> tuple[State, Sample]:
         p = self._parameters(f.constants)
-        x_under, y_under = extrapolate(p, *state.x), extrapolate(p, *state.y)
+        x_under, y_under = p.extrapolate(*state.x), p.extrapolate(*state.y)
         sample = _solve_y(f, x_under, y_under, p.lam, None if self.exact else self.condition_factor)
         y_bar, grad_y = sample.y.point, sample.y.gradient
-        x = x_half(p, x_under, XState(*state.x), sample.x.gradient)
-        return State(StateBlock(*x), StateBlock(y_half(p, state.y.point, y_bar, grad_y), y_bar)), sample
+        x, x_bar, _ = p.x_half(state.x, x_under, sample.x.gradient)
+        return State(StateBlock(x, x_bar), StateBlock(*p.y_half(state.y, y_bar, grad_y))), sample
 
     def theorem(self, constants: Constants, steps: int) -> float:
         return (1.0 + block_parameters(constants).alpha) ** -steps
@@ -147,12 +146,12 @@ class TripleMomentumModel(StepModel):
 
     def step(self, f: TwoBlockFunction, state: State) -> tuple[State, Sample]:
         p = triple_parameters(f.constants, self.margin)
-        x_under, y_under = look_ahead(p, *state.x), look_ahead(p, *state.y)
+        x_under, y_under = p.extrapolate(*state.x), p.extrapolate(*state.y)
         factor = p.accuracy if self.condition_factor is None else self.condition_factor
         sample = _solve_y(f, x_under, y_under, p.lam, None if self.exact else factor)
-        x = take_step(p, p.step_x, *state.x, sample.x.gradient)
-        y = take_step(p, p.step_y, *state.y, sample.y.gradient)
-        return State(StateBlock(x, state.x.point), StateBlock(y, state.y.point)), sample
+        x, x_before, _ = p.x_half(state.x, x_under, sample.x.gradient)
+        y = p.y_half(state.y, sample.y.point, sample.y.gradient)
+        return State(StateBlock(x, x_before), StateBlock(*y)), sample
 
     def theorem(self, constants: Constants, steps: int) -> float:
         return float(triple_parameters(constants, self.margin).rho ** (2 * steps))

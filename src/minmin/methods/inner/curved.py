@@ -11,8 +11,8 @@ from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import dot, norm
 from minmin.methods.inner.base import InnerSolver
-from minmin.methods.inner.nag import descend
-from minmin.methods.inner.objective import InnerObjective, InnerPoint, choose_better, grow_where_flat
+from minmin.methods.inner.goal import InnerGoal, InnerPoint, first_step, grow_where_flat
+from minmin.methods.inner.nag import start_again
 from minmin.methods.proximal_step import find_proximal_step
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along, slope_along
@@ -32,66 +32,62 @@ class LbfgsSolver(InnerSolver):
     def init(self, y: Array, seed: int = 0) -> Pairs:
         return Pairs.none(y)
 
-    def _step(self, objective: InnerObjective, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
+    def _step(self, goal: InnerGoal, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
         """The step to take, and whether its length is based on known curvature."""
         if memory.steps:
             return -inverse_times(memory, point.gradient), True
-        return objective.first_step(point), False
+        return first_step(point.gradient, point.v, goal.smoothness), False
 
-    def _propose(
-        self, objective: InnerObjective, point: InnerPoint, memory: Pairs, flat_length: float
-    ) -> tuple[Array, bool]:
+    def _propose(self, goal: InnerGoal, point: InnerPoint, memory: Pairs, flat_length: float) -> tuple[Array, bool]:
         """The step to take after one that had ``flat_length`` if it showed no curvature, and was zero otherwise."""
-        if objective.term is not None:
-            units = objective.units
-            L = objective.smoothness if isinstance(units, float) else None
+        if goal.term is not None:
+            units = goal.units
+            L = goal.smoothness if isinstance(units, float) else math.inf
             v, gradient = units * point.v, point.gradient * (1.0 / units)
-            step = find_proximal_step(objective.term, v, gradient, memory, L, flat_length, units) * (1.0 / units)
+            step = find_proximal_step(goal.term, v, gradient, memory, L, flat_length, units) * (1.0 / units)
             # A proximal step that does not move starts at a minimum, so the gain is known to be zero.
             informed = (bool(memory.steps) and flat_length == 0.0) or norm(step) == 0.0
         else:
-            step, informed = self._step(objective, point, memory)
+            step, informed = self._step(goal, point, memory)
             if flat_length > 0.0:
                 return grow_where_flat(step, flat_length), False
         if memory.steps and flat_length == 0.0:
-            step = objective.limit_step(point, step, memory.steps[-1])
+            step = goal.limit_step(point, step, memory.steps[-1])
         return step, informed
 
-    def solve(self, objective: InnerObjective, memory: Pairs) -> tuple[InnerPoint, Pairs]:
-        point = objective.begin()
-        term, units = objective.term, objective.units
+    def solve(self, goal: InnerGoal, memory: Pairs) -> tuple[InnerPoint, Pairs]:
+        point = goal.begin()
+        term, units = goal.term, goal.units
 
         def at(v: Array) -> InnerPoint:
-            return objective.at(v if term is None else term.project(v))
+            return goal.at(v if term is None else term.project(v))
 
         def learn(new: InnerPoint, step: Array, change: Array, product: float) -> None:
             nonlocal memory
-            objective.learn(new, product, dot(step, step))
+            goal.learn(new, product, dot(step, step))
             memory = remember(memory, units * step, change * (1.0 / units))
 
         def is_enough(new: InnerPoint) -> bool:
-            return new.solved or objective.is_spent
+            return new.solved or goal.is_spent
 
         flat_length = 0.0
         while not point.solved:
-            step, informed = self._propose(objective, point, memory, flat_length)
+            step, informed = self._propose(goal, point, memory, flat_length)
             slope = slope_along(point, step, term)
-            if not objective.is_worthwhile(slope, informed=informed) or objective.is_spent:
+            if not goal.rule.is_worthwhile(slope, informed=informed) or goal.is_spent:
                 break
             known = memory
             moved, found = search_along(
-                point, step, at, learn, term, units, overshoot=objective.overshoot, is_enough=is_enough
+                point, step, at, learn, term, units, overshoot=goal.rule.overshoot, is_enough=is_enough
             )
             if not math.isfinite(norm(moved.v) + moved.residual):
                 break
             has_stopped = not found or is_same_point(units * point.v, units * moved.v, point.evaluation.rounding.eps)
             flat_length = norm(units * (moved.v - point.v)) if memory is known else 0.0
             point = moved
-            if has_stopped or objective.is_too_far(point):
+            if has_stopped or goal.is_too_far(point):
                 break
-        if not point.solved and objective.restart is not None:
-            point = choose_better(point, descend(objective, at(objective.restart)))
-        return point, memory
+        return start_again(goal, point), memory
 
 
 class NewtonSolver(LbfgsSolver):
@@ -101,16 +97,16 @@ class NewtonSolver(LbfgsSolver):
     needs_y_hessian = True
     takes_term = False
 
-    def _step(self, objective: InnerObjective, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
+    def _step(self, goal: InnerGoal, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
         evaluation = point.evaluation
         assert isinstance(evaluation, SecondOrderEvaluation)
         hessian = evaluation.hess_yy()
-        if objective.shift > 0.0:
-            hessian = hessian + objective.shift * identity(point.v.shape[0], point.v)
+        if goal.shift > 0.0:
+            hessian = hessian + goal.shift * identity(point.v.shape[0], point.v)
         elif evaluation.gauge is not None:
             hessian = evaluation.gauge.make_invertible(hessian)
         try:
             step = -namespace_of(point.v).linalg.solve(hessian, point.gradient)
         except (np.linalg.LinAlgError, RuntimeError):
-            return super()._step(objective, point, memory)
-        return (step, True) if dot(point.gradient, step) < 0.0 else super()._step(objective, point, memory)
+            return super()._step(goal, point, memory)
+        return (step, True) if dot(point.gradient, step) < 0.0 else super()._step(goal, point, memory)

@@ -10,8 +10,8 @@ import numpy as np
 from minmin.core.arrays import Array
 from minmin.core.row_sum import RowSum
 from minmin.methods.inner.base import InnerSolver
-from minmin.methods.inner.nag import descend, learn_between
-from minmin.methods.inner.objective import InnerObjective, InnerPoint, choose_better
+from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
+from minmin.methods.inner.nag import descend, learn_between, start_again
 from minmin.methods.inner.row_draws import RowDraws
 
 _SNAPSHOT_WEIGHT = 0.5
@@ -59,14 +59,12 @@ class KatyushaSolver(InnerSolver):
     def init(self, y: Array, seed: int = 0) -> KatyushaMemory:
         return KatyushaMemory(seed, 0)
 
-    def solve(self, objective: InnerObjective, memory: KatyushaMemory) -> tuple[InnerPoint, KatyushaMemory]:
-        point = objective.begin()
+    def solve(self, goal: InnerGoal, memory: KatyushaMemory) -> tuple[InnerPoint, KatyushaMemory]:
+        point = goal.begin()
         if not point.solved:
             key = np.array([memory.seed % 2**64, memory.solves], dtype=np.uint64)
-            point = _descend_by_rows(objective, point, np.random.Generator(np.random.Philox(key=key)))
-        if not point.solved and objective.restart is not None:
-            point = choose_better(point, descend(objective, objective.at(objective.restart)))
-        return point, memory._replace(solves=memory.solves + 1)
+            point = _descend_by_rows(goal, point, np.random.Generator(np.random.Philox(key=key)))
+        return start_again(goal, point), memory._replace(solves=memory.solves + 1)
 
 
 class KatyushaParameters(NamedTuple):
@@ -127,29 +125,27 @@ def move(p: KatyushaParameters, z: Array, v: Array, gradient: Array) -> tuple[Ar
     return new, v + p.momentum * (new - z)
 
 
-def _descend_by_rows(objective: InnerObjective, start: InnerPoint, generator: Any) -> InnerPoint:
+def _descend_by_rows(goal: InnerGoal, start: InnerPoint, generator: Any) -> InnerPoint:
     """The first snapshot that is good enough, or the best one."""
-    f = objective.slice
+    f = goal.slice
     assert isinstance(f, RowSum)
-    assert objective.smoothness is not None
-    assert objective.convexity is not None
-    L, mu = float(objective.smoothness), float(objective.convexity)
+    L, mu = goal.smoothness, goal.convexity
     draws = RowDraws(f.find_row_smoothness())
     p = find_parameters(L, mu, draws.total, draws.count)
     if draws.total == 0.0 or not p.rows_per_factor < draws.count * math.sqrt(L / mu):
-        return descend(objective, start)
+        return descend(goal, start)
     snapshot = best = start
     y = z = start.v
-    rows_left = objective.most_gradients * draws.count
+    rows_left = goal.most_gradients * draws.count
     while not snapshot.solved and rows_left > 0 and math.isfinite(snapshot.residual):
         steps = min(int(generator.geometric(p.chance)), math.ceil(rows_left / p.rows))
         rows_left -= steps * p.rows + draws.count
         for _ in range(steps):
             v = mix(p, z, y, snapshot.v)
             change = f.estimate_change(snapshot.evaluation, v, *draws.draw(generator, p.rows))
-            gradient = snapshot.gradient + change + objective.shift * (v - snapshot.v)
+            gradient = snapshot.gradient + change + goal.shift * (v - snapshot.v)
             z, y = move(p, z, v, gradient)
-        before, snapshot = snapshot, objective.at(y)
-        learn_between(objective, before, snapshot)
+        before, snapshot = snapshot, goal.at(y)
+        learn_between(goal, before, snapshot)
         best = choose_better(best, snapshot)
     return best

@@ -5,65 +5,56 @@ It is BAM's inner problem with z = (x, y) in place of y, so BAM's inner solvers 
 
 from __future__ import annotations
 
-import math
-
 from minmin.core.constants import Constants
-from minmin.core.evaluation import Evaluation, explain_nonfinite
+from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice
-from minmin.core.rounding import rounding_error
 from minmin.core.split import SplitProblem
-from minmin.core.vectors import Parts, norm
+from minmin.core.vectors import Parts
 from minmin.core.wrapped import WrappedEvaluation
-from minmin.errors import NonFiniteError
-from minmin.methods.inner.objective import InnerPoint
-from minmin.methods.inner.proximal import ProximalObjective
+from minmin.methods.inner.goal import InnerGoal
+from minmin.methods.inner.rules import ProximalCondition, make_proximal_goal
 from minmin.methods.sliding_parameters import SlidingParameters
 
 
-class LinearizedObjective(ProximalObjective):
-    """A(z) = <∇f̃(z_under), z> + g̃(z) + |z - z_under|²/(2λ). A point is good enough if |∇A(z)| <= σ|z - z_under|/λ.
+class SlidingCondition(ProximalCondition):
+    """|∇A(z)| <= σ|z - z_under|/λ for A(z) = <∇f̃(z_under), z> + g̃(z) + |z - z_under|²/(2λ).
 
     Parameters
     ----------
-    problem : SplitProblem
-    at_center : Evaluation
-        f at z_under.
-    center : Parts
-        z_under.
-    offset : Parts
-        z - z_under of the previous solve; this solve starts there.
     parameters : SlidingParameters
-    constants : pair of Constants
-        Of f and of g.
+    constants_of_g : Constants
+    slope_noise : float
+        The expected rounding error in ∇f̃(z_under).
     """
 
-    def __init__(
-        self,
-        problem: SplitProblem,
-        at_center: Evaluation,
-        center: Parts,
-        offset: Parts,
-        parameters: SlidingParameters,
-        constants: tuple[Constants, Constants],
-    ):
-        of_f, self._of_g = constants
-        slope = parameters.find_gradient(at_center, -1.0)
-        super().__init__(_LinearizedSlice(problem, center, slope, parameters), center, offset, parameters)
-        self._parameters = parameters
-        self._center_norm = norm(center)
-        self._slope_noise = parameters.join_norms(*parameters.find_noise(at_center, of_f))
+    place = "in g, "
 
-    def begin(self) -> InnerPoint:
-        point = self.at(self.start)
-        if not point.residual < math.inf:
-            raise NonFiniteError(f"in g, {explain_nonfinite(point.evaluation)}")
-        return point
+    def __init__(self, parameters: SlidingParameters, constants_of_g: Constants, slope_noise: float):
+        super().__init__(parameters)
+        self._parameters, self._constants_of_g, self._slope_noise = parameters, constants_of_g, slope_noise
 
-    def _noise(self, evaluation: Evaluation, distance: float) -> float:
+    def noise(self, goal: InnerGoal, evaluation: Evaluation) -> float:
         assert isinstance(evaluation, LinearizedEvaluation)
-        in_g = self._parameters.join_norms(*self._parameters.find_noise(evaluation.original, self._of_g))
-        of_step = rounding_error(evaluation.rounding.eps, 2.0 * self._center_norm + distance) / self.lam
-        return self._slope_noise + in_g + of_step
+        of_g = self._parameters.find_noise(evaluation.original, self._constants_of_g)
+        return self._slope_noise + self._parameters.join_norms(*of_g)
+
+
+def make_sliding_goal(
+    problem: SplitProblem,
+    at_center: Evaluation,
+    center: Parts,
+    offset: Parts,
+    parameters: SlidingParameters,
+    constants: tuple[Constants, Constants],
+) -> InnerGoal:
+    """The inner problem of sliding: min_z A(z), from the centre z_under plus ``offset``.
+
+    ``at_center`` is the evaluation of f at z_under, and ``constants`` are those of f and of g.
+    """
+    slice_ = _LinearizedSlice(problem, center, parameters.find_gradient(at_center, -1.0), parameters)
+    slope_noise = parameters.join_norms(*parameters.find_noise(at_center, constants[0]))
+    rule = SlidingCondition(parameters, constants[1], slope_noise)
+    return make_proximal_goal(slice_, center, offset, parameters, rule=rule)
 
 
 class _LinearizedSlice(Slice):

@@ -1,4 +1,4 @@
-"""Inner solver "nag": accelerated gradient for a strongly convex objective."""
+"""Inner solver "nag": accelerated gradient for a strongly convex goal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from minmin.core.vectors import dot
 from minmin.methods.inner.base import InnerSolver
-from minmin.methods.inner.objective import InnerObjective, InnerPoint, choose_better
+from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
 
 
 class NagSolver(InnerSolver):
@@ -20,33 +20,36 @@ class NagSolver(InnerSolver):
     needs_constants = True
     takes_term = True
 
-    def solve(self, objective: InnerObjective, memory: None) -> tuple[InnerPoint, None]:
-        point = descend(objective, objective.begin())
-        if not point.solved and objective.restart is not None:
-            point = choose_better(point, descend(objective, objective.at(objective.restart)))
-        return point, None
+    def solve(self, goal: InnerGoal, memory: None) -> tuple[InnerPoint, None]:
+        return start_again(goal, descend(goal, goal.begin())), None
 
 
-def descend(objective: InnerObjective, start: InnerPoint) -> InnerPoint:
+def start_again(goal: InnerGoal, point: InnerPoint) -> InnerPoint:
+    """The point if it is good enough, else the better one of it and that of accelerated gradient from the centre."""
+    if point.solved or goal.center is None:
+        return point
+    center = goal.center if goal.term is None else goal.term.project(goal.center)
+    return choose_better(point, descend(goal, goal.at(center)))
+
+
+def descend(goal: InnerGoal, start: InnerPoint) -> InnerPoint:
     """Take at most ``most_gradients`` accelerated steps; the first point that is good enough, or the best one."""
-    assert objective.smoothness is not None
-    assert objective.convexity is not None
-    root = math.sqrt(objective.smoothness / objective.convexity)
+    root = math.sqrt(goal.smoothness / goal.convexity)
     momentum = (root - 1.0) / (root + 1.0)
     point = best = start
     before = start.v
-    for _ in range(objective.most_gradients):
+    for _ in range(goal.most_gradients):
         if point.solved:
             return point
-        after = objective.advance(point)
-        point, last = objective.at(after + momentum * (after - before)), point
+        after = point.v - point.gradient * (1.0 / goal.smoothness) if point.target is None else point.target
+        point, last = goal.at(after + momentum * (after - before)), point
         before = after
-        learn_between(objective, last, point)
+        learn_between(goal, last, point)
         best = choose_better(best, point)
     return best
 
 
-def learn_between(objective: InnerObjective, old: InnerPoint, new: InnerPoint) -> None:
-    """Pass a step between two points to the objective."""
+def learn_between(goal: InnerGoal, old: InnerPoint, new: InnerPoint) -> None:
+    """Pass a step between two points to the goal."""
     step = new.v - old.v
-    objective.learn(new, dot(new.gradient - old.gradient, step), dot(step, step))
+    goal.learn(new, dot(new.gradient - old.gradient, step), dot(step, step))

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 
 from minmin.methods.inner.base import InnerSolver
+from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
 from minmin.methods.inner.nag import learn_between
-from minmin.methods.inner.objective import InnerObjective, InnerPoint, choose_better
 from minmin.methods.ogmg import nag_ogm_g_points
 
 _STEPS_PER_ROOT = 2.38
@@ -26,26 +26,25 @@ class NagOgmgSolver(InnerSolver):
 
     name = "nag-ogmg"
     needs_constants = True
-    needs_restart = True
+    needs_center = True
 
-    def solve(self, objective: InnerObjective, memory: None) -> tuple[InnerPoint, None]:
-        assert objective.smoothness is not None
-        half = math.ceil(_STEPS_PER_ROOT * math.sqrt(objective.smoothness / objective.shift))
-        best = run_halves(objective, half)
-        while not best.solved and half <= objective.most_gradients:
+    def solve(self, goal: InnerGoal, memory: None) -> tuple[InnerPoint, None]:
+        half = math.ceil(_STEPS_PER_ROOT * math.sqrt(goal.smoothness / goal.shift))
+        best = run_halves(goal, half)
+        limit = goal.rule.most_gradients(goal, best)
+        while not best.solved and half <= limit:
             half *= 2
-            best = choose_better(best, run_halves(objective, half))
+            best = choose_better(best, run_halves(goal, half))
         return best, None
 
 
-def run_halves(objective: InnerObjective, half: int) -> InnerPoint:
+def run_halves(goal: InnerGoal, half: int) -> InnerPoint:
     """Run the two halves once; the first point that is good enough, or the last one."""
-    assert objective.smoothness is not None
-    points = nag_ogm_g_points(objective.restart, objective.smoothness, half, half)
-    point = objective.at(next(points))
+    points = nag_ogm_g_points(goal.center, goal.smoothness, half, half)
+    point = goal.at(next(points))
     for _ in range(2 * half):
         if point.solved:
             return point
-        point, last = objective.at(points.send(point.gradient)), point
-        learn_between(objective, last, point)
+        point, last = goal.at(points.send(point.gradient)), point
+        learn_between(goal, last, point)
     return point

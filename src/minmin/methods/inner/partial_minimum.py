@@ -1,4 +1,4 @@
-"""Inexact minimisation of y ↦ f(x, y) for a fixed x, which the reduced methods need at every x."""
+"""Minimisation of y ↦ f(x, y) for a fixed x, inexact or nearly exact, and what is kept of it for the next x."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.problem import Slice, YTask
 from minmin.core.rounding import is_clearly_negative
-from minmin.core.term import Term
 from minmin.core.vectors import dot, norm, square
-from minmin.methods.inner.eliminating import EliminatingMemory, eliminate
-from minmin.methods.inner.objective import FARTHEST, MOST_GROWTH, InnerObjective, InnerPoint, first_length, limit_length
+from minmin.methods.inner.eliminating import eliminate
+from minmin.methods.inner.goal import InnerGoal, InnerPoint, Rule, count_failures
+from minmin.methods.inner.rules import ProvedAccuracy
 from minmin.methods.inner.solvers import INNER_SOLVERS
-from minmin.methods.secants import fits_y_secant, report_y_secant
 from minmin.numerics.lbfgs import Pairs
 
 _FIRST_FRACTION = 0.01
@@ -36,10 +35,14 @@ class YMemory(NamedTuple):
     Attributes
     ----------
     y : array
-    gradient : array or None
-        ∇ᵧf where the part was left; None before the first step.
     solver : Any
         The solver's memory.
+    failures : int
+        How many solves in a row took more gradients than exact arithmetic needs.
+    gradient : array or None
+        ∇ᵧf where the part was left; None before the first step, and if nobody asked for it.
+    inside : YMemory or None
+        That of the blocks inside, where y holds several and a solver moves only the outermost of them.
     origin : YMemory or None
         The memory before the last x was tried, without an origin of its own; None if nobody asked for it.
     min_curvature_seen, max_curvature_seen : float
@@ -63,8 +66,10 @@ class YMemory(NamedTuple):
     """
 
     y: Array
-    gradient: Array | None
     solver: Any
+    failures: int = 0
+    gradient: Array | None = None
+    inside: YMemory | None = None
     origin: YMemory | None = None
     min_curvature_seen: float = math.inf
     max_curvature_seen: float = 0.0
@@ -79,99 +84,83 @@ class YMemory(NamedTuple):
     careful: bool = False
 
 
-class PartialMinimum(InnerObjective):
-    """y ↦ f(x, y). A point is good enough if the remaining gain is at most ``allowed``.
+class AllowedGain(Rule):
+    """The gain that is left is at most ``allowed``: the decrease of f that is still possible in y.
 
-    The gain is the decrease of f that is still possible in y. A solver that knows curvature estimates it from its step
-    s as -½<∇ᵧf, s>: for Newton's step that is the decrease of the quadratic model, whatever the units of y. With
-    ``proves_gain`` it is bounded by |∇ᵧf|²/(2 mu_y).
+    A solver that knows curvature estimates it from its step s as -½<∇ᵧf, s>: for Newton's step that is the decrease of
+    the quadratic model, whatever the units of y. With ``proves`` it is bounded by |∇ᵧf|²/(2 mu_y). A first point where
+    the gradient is not finite ends the solve: x went too far, and the step search in x will see it.
+
+    Parameters
+    ----------
+    memory : YMemory
+        What the run has seen so far; the rule goes on from there.
+    allowed : float or None
+        By default it follows from the first known gain.
+    proves : bool
     """
 
-    most_gradients = 1000
-    """A limit, as no theory gives one. L-BFGS took at most 31 in one solve on a1a, a9a, w8a and quadratics with κ up to
-    10⁸; accelerated gradient reaches the limit on the paper's quadratics."""
     overshoot = 0.5
     """With 0.3 to 0.9 the calls on the paper's quadratics and a1a differ by at most one; a9a with penalties of 1e-5
     takes 367 calls of ∇ₓ with 0.3 and 0.5, and 344 with 0.9."""
 
-    def __init__(
-        self, slice_: Slice, memory: YMemory, allowed: float | None, constants: Constants | None, *, proves_gain: bool
-    ):
-        super().__init__(slice_, memory.y)
-        self._constants = constants
-        self.smoothness = None if constants is None else constants.L_y
-        self.convexity = None if constants is None else constants.mu_y
-        self._allowed = allowed
-        self._proves_gain = proves_gain
-        self.units = slice_.units_y
+    def __init__(self, memory: YMemory, allowed: float | None, *, proves: bool):
         self.gain = 0.0
         self.min_curvature_seen = memory.min_curvature_seen
         self.max_curvature_seen = memory.max_curvature_seen
         self.negative_curvature = memory.negative_curvature
-        self.largest_gradient = memory.largest_gradient
         self.longest_step = memory.longest_step
-        self._careful = memory.careful
+        self.takes_target = proves
+        self._allowed = allowed
+        self._proves = proves
 
-    def begin(self) -> InnerPoint:
-        point = self.at(self.start)
-        if not math.isfinite(point.residual):  # x went too far, and the step search in x will see it
-            return point._replace(solved=True)
-        self.largest_gradient = max(self.largest_gradient, point.residual)
-        return point
+    def begin(self, first: InnerPoint) -> InnerPoint:
+        return first if math.isfinite(first.residual) else first._replace(solved=True)
 
-    def judge(self, evaluation: Evaluation) -> InnerPoint:
-        v = evaluation.y
-        if self._careful and not math.isfinite(evaluation.value):
-            return InnerPoint(v, evaluation, math.nan * v, math.nan, solved=False)
-        residual = evaluation.grad_y_norm
-        if self.term is not None:
-            return self._with_term(InnerPoint(v, evaluation, evaluation.grad_y, residual, solved=False), self.term)
-        self.gain = square(residual) / (2.0 * self.convexity) if self._proves_gain and self.convexity else 0.0
-        solved = not self.gain > self._find_allowed() if self._proves_gain else residual == 0.0
-        return InnerPoint(v, evaluation, evaluation.grad_y, residual, solved)
+    def most_gradients(self, goal: InnerGoal, first: InnerPoint) -> int:
+        """A limit, as no theory gives one.
 
-    def _with_term(self, point: InnerPoint, term: Term) -> InnerPoint:
-        """The point with its target and, with ``proves_gain``, whether the gain that is left at the target is small."""
-        if not self._proves_gain:
-            return point
-        assert self.smoothness is not None
-        assert self.convexity is not None
-        target = self._find_target(point.v, point.gradient)
-        reached = Reached(target, self.smoothness)
-        self.gain = find_gap(term, point.v, point.gradient, self.convexity, reached=reached).value
-        residual = self.smoothness * norm(point.v - target)
-        return point._replace(target=target, residual=residual, solved=not self.gain > self._find_allowed())
+        L-BFGS took at most 31 in one solve on a1a, a9a, w8a and quadratics with κ up to 10⁸; accelerated gradient
+        reaches the limit on the paper's quadratics.
+        """
+        return 1000
+
+    def is_met(self, goal: InnerGoal, point: InnerPoint) -> bool:
+        if not self._proves:
+            if goal.term is not None:
+                return False
+            self.gain = 0.0
+            return point.residual == 0.0
+        if goal.term is None:
+            self.gain = square(point.residual) / (2.0 * goal.convexity)
+        else:
+            reached = Reached(point.target, goal.smoothness)
+            self.gain = find_gap(goal.term, point.v, point.gradient, goal.convexity, reached=reached).value
+        return not self.gain > self._find_allowed()
 
     def is_worthwhile(self, slope: float, *, informed: bool) -> bool:
         # A proximal step of zero length proves that y is at its minimum, such as on a bound.
         self.gain = -0.5 * slope if informed or slope == 0.0 else math.inf
         return self.gain > self._find_allowed()
 
-    def is_too_far(self, point: InnerPoint) -> bool:
-        return norm(point.v) > FARTHEST * max(1.0, norm(self.start))
-
     def _find_allowed(self) -> float:
-        """The gain that may be left; by default it follows from the first known gain."""
         if self._allowed is None and math.isfinite(self.gain):
             self._allowed = _FIRST_FRACTION * self.gain
         return 0.0 if self._allowed is None else self._allowed
 
-    def _term_size(self, point: InnerPoint) -> float:
-        """The size of the terms that are summed in ∇ᵧf."""
-        return max(self.largest_gradient, point.residual, self.max_curvature_seen * norm(point.v))
-
-    def limit_step(self, point: InnerPoint, step: Array, last: Array) -> Array:
-        if self._constants is not None:
-            return step
-        return limit_length(step, MOST_GROWTH * max(norm(last), first_length(point.v)))
-
-    def learn(self, new: InnerPoint, product: float, size: float) -> None:
-        c = self._constants
-        if c is not None and not fits_y_secant(c, product, size):
-            rounding = new.evaluation.rounding
-            _, noise = c.gradient_noise(rounding, norm(self.slice.x))
-            report_y_secant(c, product, size, self.largest_gradient, rounding.eps, noise)
-        self.keep_curvature(new, product, size)
+    def learn(self, goal: InnerGoal, new: InnerPoint, product: float, size: float) -> None:
+        """Keep the curvature that a step has shown."""
+        eps, length = new.evaluation.rounding.eps, math.sqrt(size)
+        self.longest_step = max(self.longest_step, length)
+        if not length > math.sqrt(eps) * self.longest_step:  # its change of gradient may be rounding
+            return
+        if product > 0.0:
+            self.min_curvature_seen = min(self.min_curvature_seen, product / size)
+            self.max_curvature_seen = max(self.max_curvature_seen, product / size)
+            return
+        terms = max(goal.largest_gradient, new.residual, self.max_curvature_seen * norm(new.v))  # summed in ∇ᵧf
+        if is_clearly_negative(product, length * terms, eps):
+            self.negative_curvature = min(self.negative_curvature, product / size)
 
     def include(self, inside: YMemory) -> None:
         """Include what was seen of the blocks inside, where y holds several."""
@@ -180,17 +169,41 @@ class PartialMinimum(InnerObjective):
         self.max_curvature_seen = max(self.max_curvature_seen, inside.max_curvature_seen)
         self.negative_curvature = min(self.negative_curvature, inside.negative_curvature)
 
-    def keep_curvature(self, new: InnerPoint, product: float, size: float) -> None:
-        """Keep the curvature that a step has shown, see :meth:`learn`."""
-        eps, length = new.evaluation.rounding.eps, math.sqrt(size)
-        self.longest_step = max(self.longest_step, length)
-        if not length > math.sqrt(eps) * self.longest_step:  # its change of gradient may be rounding
-            return
-        if product > 0.0:
-            self.min_curvature_seen = min(self.min_curvature_seen, product / size)
-            self.max_curvature_seen = max(self.max_curvature_seen, product / size)
-        elif is_clearly_negative(product, length * self._term_size(new), eps):
-            self.negative_curvature = min(self.negative_curvature, product / size)
+
+@dataclass(frozen=True)
+class SolveY(YTask):
+    """Minimise f over one part of y to an accuracy that the constants prove.
+
+    Parameters
+    ----------
+    inner : str
+        The inner solver.
+    accuracy : float
+        How far f may be above its minimum over y; 0 for as exact as rounding allows.
+    constants : Constants
+        Finite and positive.
+    """
+
+    name: ClassVar[str] = "solve-y"
+    memory_types: ClassVar[tuple[type, ...]] = (YMemory, Pairs)
+    inner: str
+    accuracy: float
+    constants: Constants
+
+    def begin(self, y: Array) -> YMemory:
+        return YMemory(y, INNER_SOLVERS[self.inner].init(y))
+
+    def run(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
+        rule, solver = ProvedAccuracy(self.accuracy), INNER_SOLVERS[self.inner]
+        goal = InnerGoal(part, memory.y, rule, self.constants, largest_gradient=memory.largest_gradient)
+        point, solver_memory = solver.solve(goal, memory.solver)
+        new = memory._replace(
+            y=point.v,
+            solver=solver_memory,
+            failures=count_failures(point, memory.failures),
+            largest_gradient=goal.largest_gradient,
+        )
+        return new, point.evaluation
 
 
 @dataclass(frozen=True)
@@ -214,7 +227,7 @@ class LowerY(YTask):
     """
 
     name: ClassVar[str] = "lower-y"
-    memory_types: ClassVar[tuple[type, ...]] = (YMemory, EliminatingMemory, Pairs)
+    memory_types: ClassVar[tuple[type, ...]] = (YMemory, Pairs)
     never_negative: ClassVar[tuple[str, ...]] = ("min_curvature_seen", "max_curvature_seen", "gain", "distance")
     inner: str
     allowed: float | None
@@ -224,16 +237,16 @@ class LowerY(YTask):
     retries: bool = False
 
     def begin(self, y: Array) -> YMemory:
-        return YMemory(y, None, INNER_SOLVERS[self.inner].init(y))
+        return YMemory(y, INNER_SOLVERS[self.inner].init(y))
 
     def run(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
         if self.stateless:
             memory = self.begin(0.0 * memory.y)
         before = memory.origin if self.retries and memory.origin is not None else memory
         before = before._replace(origin=None, outside=False, careful=memory.careful)
-        if self.watches == "nothing":
-            return self._lower(part, before, memory)
         new, evaluation = self._lower(part, before, memory)
+        if self.watches == "nothing":
+            return new, evaluation
         if self.watches == "values" and not new.outside and not math.isfinite(evaluation.value):
             before = before._replace(careful=True)
             new, evaluation = self._lower(part, before, memory)
@@ -244,27 +257,37 @@ class LowerY(YTask):
     def _lower(self, part: Slice, before: YMemory, visited: YMemory) -> tuple[YMemory, Evaluation]:
         """Lower f from a memory; ``visited`` is that of the point visited last, to compare with."""
         solver = INNER_SOLVERS[self.inner]
-        objective = PartialMinimum(part, before, self.allowed, self.constants, proves_gain=solver.needs_constants)
-        nested = part.nested if self.inner == "lbfgs" else None
+        rule = AllowedGain(before, self.allowed, proves=solver.needs_constants)
+        goal = InnerGoal(
+            part,
+            before.y,
+            rule,
+            self.constants,
+            largest_gradient=before.largest_gradient,
+            units=part.units_y,
+            checks_values=before.careful,
+        )
+        nested, inside = part.nested if self.inner == "lbfgs" else None, before.inside
         if nested is not None and nested.blocks is not None and nested.blocks.saves_calls_inside:
             allowed = None if self.allowed is None else _FRACTION_INSIDE * self.allowed
             task = replace(self, allowed=allowed, constants=nested.constants, retries=False)
-            point, solver_memory = eliminate(objective, nested, task, before.solver)
+            point, solver_memory, inside = eliminate(goal, nested, task, before)
+            rule.include(inside)
         else:
-            point, solver_memory = solver.solve(objective, before.solver)
-        if point.target is not None and math.isfinite(point.residual):
-            point = objective.at(point.target)
+            point, solver_memory = solver.solve(goal, before.solver)
+        point, _ = goal.finish(point)
         if not math.isfinite(point.residual):
             return before._replace(outside=True), point.evaluation
         new = before._replace(
             y=point.v,
             solver=solver_memory,
-            min_curvature_seen=objective.min_curvature_seen,
-            max_curvature_seen=objective.max_curvature_seen,
-            negative_curvature=min(objective.negative_curvature, visited.negative_curvature),
-            largest_gradient=objective.largest_gradient,
-            longest_step=objective.longest_step,
-            gain=max(objective.gain, 0.0),
+            inside=inside,
+            min_curvature_seen=rule.min_curvature_seen,
+            max_curvature_seen=rule.max_curvature_seen,
+            negative_curvature=min(rule.negative_curvature, visited.negative_curvature),
+            largest_gradient=goal.largest_gradient,
+            longest_step=rule.longest_step,
+            gain=max(rule.gain, 0.0),
         )
         if self.watches == "nothing":
             return new, point.evaluation

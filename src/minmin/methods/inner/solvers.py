@@ -17,7 +17,7 @@ INNER_SOLVERS: dict[str, InnerSolver] = {
 
 def require_reduced_solver(inner: object, *others: str) -> None:
     """Raise if ``inner`` is neither a solver that needs nothing that only BAM has, nor one of the other names."""
-    known = [name for name, solver in INNER_SOLVERS.items() if not (solver.needs_restart or solver.needs_rows)]
+    known = [name for name, solver in INNER_SOLVERS.items() if not (solver.needs_center or solver.needs_rows)]
     if isinstance(inner, str) and inner in INNER_SOLVERS and inner not in known:
         raise InputError(f"inner={inner!r} is for method 'bam' alone; these go with this one: {', '.join(known)}")
     require_choice("inner", inner, (*others, *known))
