@@ -17,7 +17,8 @@ from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
 from minmin.loop.progress import Progress
 from minmin.loop.stopping import StoppingCriteria
-from minmin.methods import Method, build, check_method
+from minmin.methods.base import Method
+from minmin.methods.registry import build, check_method
 from minmin.problems.bounds import make_box
 from minmin.problems.composite import Composite
 from minmin.problems.function import Function

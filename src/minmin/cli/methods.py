@@ -7,7 +7,7 @@ import inspect
 import click
 
 from minmin.cli.output import json_option, print_json
-from minmin.methods import describe
+from minmin.methods.registry import describe
 
 
 @click.command()

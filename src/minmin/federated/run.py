@@ -28,7 +28,8 @@ from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
 from minmin.loop.progress import Progress
 from minmin.loop.stopping import RunEnded, StoppingCriteria
-from minmin.methods import Method, build
+from minmin.methods.base import Method
+from minmin.methods.registry import build
 from minmin.result import Record, Result
 
 _BASELINES: dict[str, type[LocalMethod]] = {
