@@ -62,6 +62,10 @@ class UserCodeError(MinMinError):
     """A user's callable raised an exception, which is the ``__cause__`` of this one."""
 
 
+class SolverError(MinMinError, ArithmeticError):
+    """The solver of semidefinite programs did not reach its accuracy."""
+
+
 def show(value: Any) -> str:
     """A user's value in a message; NumPy's numbers and text look like Python's."""
     if isinstance(value, list):

@@ -2,7 +2,7 @@
 
 import warnings as _warnings
 
-from minmin.errors import needs_extra
+from minmin.errors import SolverError, needs_extra
 
 try:
     with _warnings.catch_warnings():
@@ -13,7 +13,6 @@ except ImportError as error:
     raise ImportError(needs_extra("minmin.theory", "PEPit and cvxpy", "theory")) from error
 
 from minmin.theory.rates import Rate, lyapunov_rate, rate
-from minmin.theory.solving import SolverError
 
 __all__ = ["Rate", "SolverError", "lyapunov_rate", "rate"]
 

@@ -19,9 +19,10 @@ from PEPit.pep import PEP
 from PEPit.tools.expressions_to_matrices import expression_to_matrices
 
 from minmin.core.constants import Constants
+from minmin.errors import SolverError
 from minmin.theory.function_class import Sample, TwoBlockFunction
 from minmin.theory.models import State, StepModel, new_state
-from minmin.theory.solving import SOLVER, SolverError, find_largest
+from minmin.theory.solving import SOLVER, find_largest
 
 _PRECISION = 5e-5
 """The width of the interval at which the bisection ends."""

@@ -9,16 +9,12 @@ from typing import Any
 import cvxpy as cp
 from PEPit.pep import PEP
 
-from minmin.errors import MinMinError
+from minmin.errors import SolverError
 
 SOLVER = "CLARABEL"
 _MOST_DIFFERENCE = 1e-6
 """Between the bounds from above and from below, relative to the larger of the first one and 1. Over all methods, up to
 κ = 1000 and 5 steps, they differ by 2e-8 at most."""
-
-
-class SolverError(MinMinError, ArithmeticError):
-    """The solver of semidefinite programs did not reach its accuracy."""
 
 
 def find_largest(problem: PEP, last: Any, *, first: Any) -> float:
