@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 import minmin
-from minmin.core.counting import Tally
+from minmin.extend import Tally
 from minmin.methods.inner.rules import make_proximal_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.theory import block_parameters

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 import minmin
-from minmin import federated
-from minmin.core.start import make_start
+from minmin import extend, federated
 from minmin.experiments.clients import clients_of_a9a, data_name
+from minmin.extend import make_start
 from report import print_machine
 
 GAP = 1e-6
@@ -49,7 +49,7 @@ def run(clients: list[federated.Client], target: float, rounds: int, **options: 
     return watch, federated.run(clients, tol=0.0, rounds=rounds, callback=watch, **options)
 
 
-def start_engine(make: Callable[[], federated.Engine]) -> tuple[float, federated.Engine]:
+def start_engine(make: Callable[[], extend.Engine]) -> tuple[float, extend.Engine]:
     """The seconds that an engine takes to start, and the engine."""
     started = time.perf_counter()
     engine = make()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import minmin
-from minmin.core.start import make_start
+from minmin.extend import make_start
 
 sys.path.insert(0, str(Path(__file__).parent / "two_block_glm"))
 from benchmark_utils import clicks

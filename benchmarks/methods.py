@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import minmin
-from minmin.core.start import make_start
+from minmin.extend import make_start
 from minmin.problems import GLM, Quadratic
 from report import print_machine
 

@@ -35,7 +35,8 @@ from statsmodels.api import MixedLM, add_constant
 
 import minmin
 from minmin.estimators import BlockRidge, BlockRidgeCV
-from minmin.problems import GLM, CategoricalDesign, MixedDesign
+from minmin.extend import CategoricalDesign, MixedDesign
+from minmin.problems import GLM
 
 DATA = Path(os.environ.get("MINMIN_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 

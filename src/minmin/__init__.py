@@ -1,15 +1,12 @@
 """Minimise f(x, y) with an expensive block x and a cheap block y, and know how far from the optimum you are."""
 
-from importlib import import_module
-from typing import Any
-
 from minmin import datasets, methods, problems, terms
 from minmin.checking import check
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem
 from minmin.core.vectors import Parts
-from minmin.deprecation import warn_renamed
+from minmin.deprecation import names_elsewhere
 from minmin.errors import (
     CheckpointError,
     ConstantsError,
@@ -54,6 +51,7 @@ __all__ = [
     "check",
     "datasets",
     "estimate_constants",
+    "extend",
     "federated",
     "methods",
     "minimize",
@@ -61,19 +59,9 @@ __all__ = [
     "terms",
 ]
 
-_LOADED_WHEN_ASKED_FOR = ("estimators", "federated", "theory")
-"""They need packages that the core does not."""
-
-_RENAMED = {"Blocks": "Parts"}
-
-__dir__ = sorted({"__version__", *__all__, *_LOADED_WHEN_ASKED_FOR}).copy  # dir() lists public names only
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LOADED_WHEN_ASKED_FOR:
-        return import_module(f"minmin.{name}")
-    if name in _RENAMED:
-        new = _RENAMED[name]
-        warn_renamed(f"minmin.{name}", new, stacklevel=2)
-        return globals()[new]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__dir__ = sorted({"__version__", "estimators", "theory", *__all__}).copy  # dir() lists public names only
+__getattr__ = names_elsewhere(
+    __name__,
+    renamed={"Blocks": "minmin:Parts"},
+    lazy={name: f"minmin.{name}:" for name in ("estimators", "extend", "federated", "theory")},
+)

@@ -31,7 +31,7 @@ from minmin.numerics.lanczos import ritz_values
 from minmin.problems.linear.losses.trial import measure_self_concordance
 from minmin.problems.linear.model import LinearModel
 from minmin.term_checks import check_term
-from minmin.terms import PartsTerm
+from minmin.terms.parts import PartsTerm
 
 _LANCZOS_STEPS = 60
 """On 12 coupled quadratics like those of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, with an L that is 1 % too

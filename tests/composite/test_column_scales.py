@@ -5,8 +5,9 @@ import pytest
 from scipy import sparse
 
 import minmin
+from minmin.extend import Scaled
 from minmin.problems import GLM, Composite
-from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Scaled, Simplex
+from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Simplex
 
 LOSSES = ("squared", "logistic", "huber", "poisson", "gamma", "tweedie")
 IN_UNITS = {

@@ -47,7 +47,7 @@ def test_a_resumed_run_is_the_undisturbed_one(name, method, tmp_path):
 def test_a_method_is_pure(method):
     for terms in PAIRS.values():
         problem = Composite(make_quadratic(), *terms)
-        assert_pure(minmin.methods.build(method, problem, {}, None)[0], problem)
+        assert_pure(minmin.extend.build(method, problem, {}, None)[0], problem)
 
 
 OTHERS = {

@@ -17,8 +17,7 @@ import numpy as np
 
 import minmin
 from minmin import federated
-from minmin.core.counting import Tally
-from minmin.core.start import make_start
+from minmin.extend import Tally, make_start
 from minmin.loop.checkpoint import fingerprint
 from minmin.problems import GLM, Composite, Quadratic
 from minmin.term_checks import check_term

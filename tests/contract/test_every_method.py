@@ -103,7 +103,7 @@ def test_asked_for_too_much_a_run_stalls_with_a_true_bound(variant):
 def test_a_method_is_pure(variant):
     method, options = VARIANTS[variant]
     problem = problem_of("quadratic")
-    assert_pure(minmin.methods.build(method, problem, options, None)[0], problem)
+    assert_pure(minmin.extend.build(method, problem, options, None)[0], problem)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -287,8 +287,10 @@ def test_objects_and_names_are_the_same_methods():
 
 @pytest.mark.parametrize(("old", "new"), [("described", "describe"), ("Answer", "Candidate")])
 def test_former_names_still_work(old, new):
-    with pytest.warns(DeprecationWarning, match=rf"minmin\.methods\.{old} is now called {new}; .* minmin 0\.3"):
-        assert getattr(minmin.methods, old) is getattr(minmin.methods, new)
+    with pytest.warns(
+        DeprecationWarning, match=rf"minmin\.methods\.{old} is now minmin\.extend\.{new}; .* minmin 0\.3"
+    ):
+        assert getattr(minmin.methods, old) is getattr(minmin.extend, new)
 
 
 def test_blocks_is_the_former_name_of_parts():

@@ -65,7 +65,7 @@ def test_a_start_in_another_library_takes_the_problem_along(variant):
 @every_variant
 def test_a_method_is_pure(variant):
     method, options = SPLIT_VARIANTS[variant]
-    assert_pure(minmin.methods.build(method, SPLIT, options, None)[0], SPLIT)
+    assert_pure(minmin.extend.build(method, SPLIT, options, None)[0], SPLIT)
 
 
 @every_variant

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-MODULES = ["", "problems", "methods", "terms", "estimators", "federated", "datasets", "theory"]
+MODULES = ["", "problems", "methods", "terms", "estimators", "federated", "datasets", "theory", "extend"]
 
 
 def load(module):
@@ -33,6 +33,7 @@ def test_every_public_name_has_one_page_with_a_summary(module):
             assert sum(item is other for other in listed) == 1, item
             assert item.__doc__, item
             assert item.__doc__.strip(), item
+            assert not item.__doc__.startswith(f"{item.__name__}("), f"{item} has the docstring that Python made"
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import minmin
-from minmin import federated
+from minmin import extend, federated
 from minmin.federated import protocol
 from minmin.federated.protocol import DescribeRequest, Envelope
 from minmin.problems import GLM, Function, Quadratic
@@ -183,7 +183,7 @@ class Lying(federated.Client):
         return Envelope(replace(message, **changed))
 
 
-class Listening(federated.Engine):
+class Listening(extend.Engine):
     """Another engine, with every message that passes kept as bytes."""
 
     def __init__(self, engine):

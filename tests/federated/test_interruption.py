@@ -5,12 +5,12 @@ import pytest
 
 import minmin
 from federated.cases import three_clients
-from minmin import federated
+from minmin import extend, federated
 
 ROUNDS = 3
 
 
-class Ending(federated.Engine):
+class Ending(extend.Engine):
     """Ends in the round after the third, when the first client has answered."""
 
     def __init__(self, clients, how):

@@ -7,13 +7,13 @@ import pytest
 
 import minmin
 from federated.cases import Lying, three_clients, three_problems
-from minmin import federated
+from minmin import extend, federated
 from minmin.federated import Client, ClientError
 from minmin.federated.protocol import Envelope
 from minmin.problems import Function
 
 
-class Posting(federated.Engine):
+class Posting(extend.Engine):
     """Messages as bytes."""
 
     def __init__(self, clients):

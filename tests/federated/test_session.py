@@ -9,10 +9,11 @@ import pytest
 
 import minmin
 from federated.cases import as_sum, count_calls, quadratic, three_clients, three_problems
-from minmin import federated
+from minmin import extend, federated
 from minmin.core.counting import Tally
 from minmin.core.start import make_start
-from minmin.federated import Client, ClientTask, Envelope, FolderStore, LocalEngine, Outcome
+from minmin.extend import ClientTask, Envelope, Outcome
+from minmin.federated import Client, FolderStore, LocalEngine
 from minmin.federated.engines.flower_wire import read_replies, read_requests, write_replies, write_requests
 from minmin.federated.metrics import FederationMetrics
 from minmin.federated.problem import Federation
@@ -116,7 +117,7 @@ def test_a_relay_neither_encodes_nor_decodes(calls):
     assert calls == {"encode": 2, "decode": 0}
 
 
-class Posting(federated.Engine):
+class Posting(extend.Engine):
     """An engine of a user's own."""
 
     def __init__(self, clients):
@@ -199,7 +200,7 @@ def test_a_policy_is_checked_before_an_engine_is_started(timeout, retries):
         federated.run(three_clients(), engine="no engine", timeout=timeout, retries=retries)
 
 
-class Silent(federated.Engine):
+class Silent(extend.Engine):
     """Nobody answers, or some do; it keeps the timeouts."""
 
     def __init__(self, answering=()):

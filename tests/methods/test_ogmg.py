@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minmin
-from minmin.methods import nag_ogm_g, ogm_g
+from minmin.extend import nag_ogm_g, ogm_g
 from minmin.methods.ogmg import ogm_g_weights
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-LATER = ("cli", "estimators", "experiments", "federated", "theory")
+LATER = ("cli", "estimators", "experiments", "extend", "federated", "theory")
 OF_EXTRAS = (
     "PEPit",
     "click",
@@ -52,6 +52,13 @@ def test_a_run_with_numpy_loads_no_other_array_library():
 @pytest.mark.parametrize("name", ["estimators", "federated"])
 def test_it_is_there_without_an_import_of_its_own(name):
     assert f"minmin.{name}" in loaded_by(f"import minmin; minmin.{name}")
+
+
+def test_what_authors_need_loads_neither_federations_nor_extras():
+    modules = loaded_by("import minmin; minmin.extend")
+    assert "minmin.extend" in modules
+    assert not modules & {*OF_EXTRAS, "minmin.federated", "minmin.theory"}
+    assert not loaded_by("from minmin.extend import *") & {*OF_EXTRAS, "minmin.theory"}
 
 
 def test_a_federation_needs_no_extra():

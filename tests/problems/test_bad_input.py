@@ -65,7 +65,7 @@ CASES = {
     "masked offset": (lambda: glm(offset=MASKED), r"offset is a masked array"),
     "masked classes": (lambda: softmax(MASKED), r"target is a masked array"),
     "masked codes": (
-        lambda: minmin.problems.CategoricalDesign(np.ma.masked_array([[0], [1]], mask=[[True], [False]])),
+        lambda: minmin.extend.CategoricalDesign(np.ma.masked_array([[0], [1]], mask=[[True], [False]])),
         r"codes is a masked array",
     ),
     "a masked start": (lambda: minmin.minimize(glm(), MASKED[1:3]), r"x0 is a masked array"),

@@ -11,7 +11,8 @@ from design_promises import require_products_of
 
 import minmin
 from minmin import InputError
-from minmin.problems import GLM, CategoricalDesign, Design, MixedDesign, Softmax
+from minmin.extend import CategoricalDesign, MixedDesign
+from minmin.problems import GLM, Design, Softmax
 from minmin.problems.linear import row_pieces
 from minmin.problems.linear.categories import OnesDesign
 from minmin.problems.linear.checked_designs import make_design

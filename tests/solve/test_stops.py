@@ -10,7 +10,8 @@ import pytest
 import minmin
 from minmin import federated
 from minmin.core.bound import Bound
-from minmin.methods import Candidate, Method
+from minmin.extend import Candidate
+from minmin.methods import Method
 from minmin.problems import Function, Quadratic
 from reference import VARIANTS, ExactQuadratic, as_function
 

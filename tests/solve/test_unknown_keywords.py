@@ -96,7 +96,7 @@ def test_help_of_minimize_names_every_keyword():
 
 @pytest.mark.parametrize("method", [name for name in minmin.methods.names() if name != "auto"])
 def test_help_of_minimize_names_every_option_with_its_default(method):
-    kind = type(minmin.methods.build(method, PROBLEM, {}, None)[0])
+    kind = type(minmin.extend.build(method, PROBLEM, {}, None)[0])
     for field in fields(kind):
         if field.name != "seed":  # a keyword of minimize() itself
             default = json.dumps(field.default) if isinstance(field.default, str) else repr(field.default)

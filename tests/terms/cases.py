@@ -3,7 +3,8 @@
 import array_api_strict
 import numpy as np
 
-from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Scaled, Simplex
+from minmin.extend import Scaled
+from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Simplex
 
 SIZE = 12
 RNG = np.random.default_rng(10)

@@ -7,7 +7,8 @@ import pytest
 
 import minmin
 from minmin import InputError
-from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, Scaled, Simplex, Term
+from minmin.extend import Scaled
+from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, Simplex, Term
 
 NAN, INF = math.nan, math.inf
 CASES = {

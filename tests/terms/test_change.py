@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from minmin.terms import L1, Box, ElasticNet, GroupL2, Scaled, Simplex, Term
+from minmin.extend import Scaled
+from minmin.terms import L1, Box, ElasticNet, GroupL2, Simplex, Term
 
 GROUPS = [[0, 3, 4], [1, 2]]
 

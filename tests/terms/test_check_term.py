@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from minmin.errors import InputError
+from minmin.extend import Scaled
 from minmin.term_checks import check_term
-from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Scaled, Simplex, Term
+from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Simplex, Term
 from terms.cases import SIZE, UNSCALED
 
 FLOAT64 = np.zeros(1)

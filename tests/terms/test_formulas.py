@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import brentq
 
 from minmin.core.arrays import to_like, to_numpy
-from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Scaled, Simplex, parameters
+from minmin.extend import Scaled
+from minmin.terms import L1, Box, ElasticNet, GroupL2, L2Ball, NonNegative, Simplex, parameters
 from terms.cases import CENTER, GROUPS, KINDS, LOWER, SIZE, TERMS, UPPER, WEIGHTS, eps_of, vectors
 
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 import minmin
-from minmin.theory import SolverError, lyapunov_rate, rate
+from minmin.extend import SolverError
+from minmin.theory import lyapunov_rate, rate
 
 
 @pytest.mark.parametrize("function", [rate, lyapunov_rate])

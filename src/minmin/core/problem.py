@@ -125,7 +125,7 @@ class Problem(ABC):
     has_value : bool
         Whether f itself can be computed, not only its gradients.
     is_second_order : bool
-        Whether slices and evaluations are those of a :class:`minmin.problems.SecondOrderProblem`, with Hessians.
+        Whether slices and evaluations are those of a :class:`minmin.extend.SecondOrderProblem`, with Hessians.
     has_y_hessian : bool
         Whether every part of y has a Hessian.
     part_sizes, part_weights : tuples

@@ -13,7 +13,7 @@ from minmin.core.arrays import Array
 class RowSum(ABC):
     """y ↦ f(x, y) = Σ_i φ_i(y) + r(y) for a fixed x, with convex φ_i, and an r whose gradient is cheap.
 
-    A base class for slices, beside :class:`minmin.problems.Slice`.
+    A base class for slices, beside :class:`minmin.extend.Slice`.
     """
 
     __slots__ = ()

@@ -16,7 +16,8 @@ from minmin.core.term import Term
 from minmin.core.vectors import Vector
 from minmin.core.wrapped import Wrapped, WrappedEvaluation, WrappedSlice
 from minmin.errors import InputError, show
-from minmin.terms import PartsTerm, Scaled
+from minmin.terms.parts import PartsTerm
+from minmin.terms.scaled import Scaled
 
 
 class Composite(Wrapped):

@@ -24,7 +24,7 @@ from minmin.core.second_order import (
 from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Parts, Vector
 from minmin.errors import InputError, as_number, show
-from minmin.terms import PartsTerm
+from minmin.terms.parts import PartsTerm
 
 JOINTLY_EXPENSIVE = 100.0
 """The assumed cost of one ∇ₓ of the sum, which needs all terms or a round of communication, in units of one term's ∇ᵧ.

@@ -2,7 +2,8 @@
 
 import warnings as _warnings
 
-from minmin.errors import SolverError, needs_extra
+from minmin.deprecation import names_elsewhere
+from minmin.errors import needs_extra
 
 try:
     with _warnings.catch_warnings():
@@ -14,6 +15,7 @@ except ImportError as error:
 
 from minmin.theory.rates import Rate, lyapunov_rate, rate
 
-__all__ = ["Rate", "SolverError", "lyapunov_rate", "rate"]
+__all__ = ["Rate", "lyapunov_rate", "rate"]
 
 __dir__ = __all__.copy  # dir() lists public names only
+__getattr__ = names_elsewhere(__name__, in_extend=["SolverError"])

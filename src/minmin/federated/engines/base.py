@@ -13,10 +13,10 @@ from minmin.federated.protocol import Envelope
 class Engine(ABC):
     """Carries requests to the clients, which are numbered from 0, and brings their replies back.
 
-    An engine that calls functions hands an envelope to :meth:`Client.handle` and returns the envelope that it gets. An
-    engine that sends bytes sends ``request.data``, calls :meth:`Client.answer` at the other end, and returns
-    ``Envelope.from_bytes(reply)``. An engine need not check anything: the session that uses it checks every reply and
-    asks again, and a client that gets a request twice sends the same reply twice.
+    An engine that calls functions hands an envelope to :meth:`~minmin.federated.Client.handle` and returns the envelope
+    that it gets. An engine that sends bytes sends ``request.data``, calls :meth:`~minmin.federated.Client.answer` at
+    the other end, and returns ``Envelope.from_bytes(reply)``. An engine need not check anything: the session that uses
+    it checks every reply and asks again, and a client that gets a request twice sends the same reply twice.
     """
 
     @abstractmethod
