@@ -11,9 +11,9 @@ from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice, YTask
 from minmin.core.vectors import Vector
-from minmin.methods.inner.goal import count_failures
+from minmin.methods.inner.goal import InnerGoal, InnerPoint, count_failures
 from minmin.methods.inner.katyusha import KatyushaMemory
-from minmin.methods.inner.rules import make_proximal_goal
+from minmin.methods.inner.rules import ProximalParameters, make_proximal_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.nested_bam import solve_nested
 from minmin.methods.theory import BlockParameters, block_parameters
@@ -35,7 +35,7 @@ class XState(NamedTuple):
 
 
 class YState(NamedTuple):
-    """The state of one part of y.
+    """The state of one part of y; in sliding, of all of z.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class YState(NamedTuple):
     y_bar: Array
     offset: Array
     solver: Any
-    failures: int
-    largest_gradient: float
+    failures: int = 0
+    largest_gradient: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class YHalf(YTask):
     seed: int = 0
 
     def begin(self, y: Array) -> YState:
-        return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y, self.seed), 0, 0.0)
+        return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y, self.seed))
 
     def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
         scheme = SCHEMES[self.scheme](self.constants)
@@ -86,12 +86,21 @@ class YHalf(YTask):
             found, memory = INNER_SOLVERS[self.inner].solve(goal, state.solver)
         else:
             found, memory = solve_nested(goal, nested, self, state.solver)
-        end, grad_y = goal.finish(found)
-        new = YState(
-            *scheme.y_half((state.y, state.y_bar), end.v, grad_y),
-            offset=end.v - y_under,
-            solver=memory,
-            failures=count_failures(found, state.failures),
-            largest_gradient=max(state.largest_gradient, end.evaluation.grad_y_norm),
-        )
-        return new, end.evaluation
+        return finish_half(scheme, state, goal, found, memory)
+
+
+def finish_half(
+    scheme: ProximalParameters, state: YState, goal: InnerGoal, found: InnerPoint, memory: Any
+) -> tuple[YState, Evaluation]:
+    """The next state and the evaluation there, after an inner solve that has found a point and left a memory."""
+    end, grad_y = goal.finish(found)
+    y, y_bar = scheme.y_half((state.y, state.y_bar), end.v, grad_y)
+    new = YState(
+        y,
+        y_bar,
+        offset=end.v - goal.center,
+        solver=memory,
+        failures=count_failures(found, state.failures),
+        largest_gradient=max(state.largest_gradient, end.evaluation.grad_y_norm),
+    )
+    return new, end.evaluation

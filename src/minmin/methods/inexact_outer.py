@@ -13,7 +13,7 @@ from minmin.methods.base import NO_TARGET, Candidate, Method, Target, require_co
 from minmin.methods.inner.goal import are_exhausted
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
 from minmin.methods.secants import SecantPoint, check_constants
-from minmin.methods.theory import theory_patience
+from minmin.methods.theory import momentum, theory_patience
 
 
 class InexactOuterState(NamedTuple):
@@ -89,12 +89,10 @@ class InexactOuter(Method):
         task = SolveY("nag", delta / sum(problem.part_weights or (1.0,)), constants)
         parts, evaluation = problem.fix(state.x_under).run_on_parts(task, state.y)
         x_bar = state.x_under - (1.0 / constants.L_x) * evaluation.grad_x
-        root = math.sqrt(constants.kappa_x)
-        momentum = (root - 1.0) / (root + 1.0)
         # The descent lemma carries the bound from (x_under, ỹ) to (x̄, ỹ).
         bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
         return InexactOuterState(
-            x_under=x_bar + momentum * (x_bar - state.candidate.x),
+            x_under=x_bar + momentum(constants.kappa_x) * (x_bar - state.candidate.x),
             y=parts,
             candidate=Candidate(
                 x_bar,

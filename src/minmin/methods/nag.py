@@ -14,7 +14,7 @@ from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive,
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
-from minmin.methods.theory import Metric, metric, theory_patience
+from minmin.methods.theory import Metric, metric, momentum, theory_patience
 
 
 class NagState(NamedTuple):
@@ -124,6 +124,4 @@ def nag_half(
     bar = under - step * gradient
     if term is not None:
         bar = term.prox(bar, step)
-    root = math.sqrt(m.smoothness / m.mu)
-    momentum = (root - 1.0) / (root + 1.0)
-    return bar, bar + momentum * (bar - before)
+    return bar, bar + momentum(m.smoothness / m.mu) * (bar - before)

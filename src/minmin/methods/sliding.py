@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.split import SplitProblem
-from minmin.core.vectors import Parts, Vector, largest_entry, norm, square
+from minmin.core.vectors import Vector, largest_entry, norm, square
 from minmin.errors import NonFiniteError, UnsupportedError
+from minmin.methods.bam_steps import YState, finish_half
 from minmin.methods.base import Candidate, Method, require_choice, require_constants
-from minmin.methods.inner.goal import are_exhausted, count_failures
+from minmin.methods.inner.goal import are_exhausted
 from minmin.methods.inner.linearized import LinearizedEvaluation, make_sliding_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.secants import SecantPoint, check_constants
@@ -29,28 +30,12 @@ points where L_g = L_f, and reduced-lbfgs at 1065; where L_g = 10 L_f it is 1209
 
 
 class SlidingState(NamedTuple):
-    """z^k and z̄^k, what the next inner solve starts from, and what the constants of f and g are checked with.
+    """z^k and z̄^k with what the next inner solve starts from, the candidate, and what constants are checked with.
 
-    Attributes
-    ----------
-    z, z_bar : Parts
-        x and y of z^k, and of z̄^k.
-    offset : Parts
-        z̄^k - z_under^{k-1}: the start of the next inner solve, relative to its centre.
-    solver : any
-        The inner solver's memory.
-    failures : int
-        How many times in a row the inner solver failed.
-    candidate : Candidate
-    point_of_f, point_of_g : SecantPoint or None
-        The newest point with both gradients of f, and one with those of g; None at first.
+    The last two are the newest point with both gradients of f, and one with those of g; None at first.
     """
 
-    z: Parts
-    z_bar: Parts
-    offset: Parts
-    solver: Any
-    failures: int
+    z: YState
     candidate: Candidate
     point_of_f: SecantPoint | None
     point_of_g: SecantPoint | None
@@ -96,7 +81,7 @@ class Sliding(Method):
     """
 
     name: ClassVar[str] = "sliding"
-    state_types: ClassVar[tuple[type, ...]] = (SlidingState, SecantPoint, Pairs)
+    state_types: ClassVar[tuple[type, ...]] = (SlidingState, YState, SecantPoint, Pairs)
     inner: str = "lbfgs"
 
     def __post_init__(self) -> None:
@@ -107,31 +92,27 @@ class Sliding(Method):
 
     def init(self, problem: SplitProblem, x: Vector, y: Vector) -> SlidingState:
         z = sliding_parameters(*_find_constants(problem)).join(x, y)
-        return SlidingState(z, z, 0.0 * z, INNER_SOLVERS[self.inner].init(z), 0, Candidate(x, y), None, None)
+        start = YState(z, z, 0.0 * z, INNER_SOLVERS[self.inner].init(z))
+        return SlidingState(start, Candidate(x, y), None, None)
 
     def step(self, problem: SplitProblem, state: SlidingState) -> SlidingState:
         constants = _find_constants(problem)
         p = sliding_parameters(*constants)
-        z_under = p.alpha * state.z + (1.0 - p.alpha) * state.z_bar
+        z_under = p.extrapolate(state.z.y, state.z.y_bar)
         at_under = problem.evaluate_f(*z_under)
         if not at_under.grad_x_norm + at_under.grad_y_norm < math.inf:
             raise NonFiniteError(f"in f, {explain_nonfinite(at_under)}")
-        goal = make_sliding_goal(problem, at_under, z_under, state.offset, p, constants)
-        found, memory = INNER_SOLVERS[self.inner].solve(goal, state.solver)
-        at_bar = found.evaluation
+        goal = make_sliding_goal(problem, at_under, z_under, state.z.offset, p, constants)
+        found, memory = INNER_SOLVERS[self.inner].solve(goal, state.z.solver)
+        z, at_bar = finish_half(p, state.z, goal, found, memory)
         assert isinstance(at_bar, LinearizedEvaluation)
-        failures = count_failures(found, state.failures)
         return SlidingState(
-            z=move(p, state.z, found.v, at_bar.grad_y),
-            z_bar=found.v,
-            offset=found.v - z_under,
-            solver=memory,
-            failures=failures,
-            candidate=Candidate(
-                found.v[0],
-                found.v[1],
+            z,
+            Candidate(
+                z.y_bar[0],
+                z.y_bar[1],
                 _bound(problem, p, constants, at_under, at_bar),
-                exhausted=are_exhausted([failures]),
+                exhausted=are_exhausted([z.failures]),
                 gradient_size=largest_entry(*(mu * part for mu, part in zip(p.mu, at_bar.grad_y, strict=True))),
                 measured_before=True,
             ),
@@ -142,11 +123,6 @@ class Sliding(Method):
     def patience(self, problem: Problem) -> int:
         p = sliding_parameters(*_find_constants(problem))
         return theory_patience(p.alpha, p.smoothness + p.constants.L_y)
-
-
-def move(p: SlidingParameters, z: Parts, z_bar: Parts, gradient: Parts) -> Parts:
-    """z⁺ = (1-α)z + αz̄⁺ - (1-α)(λ/α)v."""
-    return (1.0 - p.alpha) * z + p.alpha * z_bar - ((1.0 - p.alpha) * p.lam / p.alpha) * gradient
 
 
 def _bound(

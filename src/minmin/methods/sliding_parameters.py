@@ -46,6 +46,15 @@ class SlidingParameters(NamedTuple):
     constants: Constants
     accuracy: float = _ACCURACY
 
+    def extrapolate(self, point: Parts, bar: Parts) -> Parts:
+        """z_under = αz + (1-α)z̄."""
+        return self.alpha * point + (1.0 - self.alpha) * bar
+
+    def y_half(self, before: tuple[Parts, Parts], z_bar: Parts, gradient: Parts) -> tuple[Parts, Parts]:
+        """z⁺ = (1-α)z + αz̄⁺ - (1-α)(λ/α)v, and z̄⁺; ``before`` holds z and z̄."""
+        rest = 1.0 - self.alpha
+        return rest * before[0] + self.alpha * z_bar - (rest * self.lam / self.alpha) * gradient, z_bar
+
     def join(self, x: Array, y: Array) -> Parts:
         """z = (x, y)."""
         return Parts((x, y), self.mu)

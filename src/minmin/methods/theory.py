@@ -113,6 +113,12 @@ def metric(constants: Constants, rescale: bool) -> Metric:
     return Metric(weight, constants.L_x, constants.L_y / weight, min(constants.mu_x, constants.mu_y / weight))
 
 
+def momentum(kappa: float) -> float:
+    """β = (√κ - 1)/(√κ + 1) of Nesterov's method for strongly convex functions (Nesterov 2018, scheme 2.2.22)."""
+    root = math.sqrt(kappa)
+    return (root - 1.0) / (root + 1.0)
+
+
 def theory_patience(rate: float, kappa: float) -> int:
     """The number of iterations in which the largest bound must halve, for a method with a gain of 1 + rate in each.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from minmin.core.vectors import dot
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
+from minmin.methods.theory import momentum
 
 
 class NagSolver(InnerSolver):
@@ -34,15 +33,14 @@ def start_again(goal: InnerGoal, point: InnerPoint) -> InnerPoint:
 
 def descend(goal: InnerGoal, start: InnerPoint) -> InnerPoint:
     """Take at most ``most_gradients`` accelerated steps; the first point that is good enough, or the best one."""
-    root = math.sqrt(goal.smoothness / goal.convexity)
-    momentum = (root - 1.0) / (root + 1.0)
+    beta = momentum(goal.smoothness / goal.convexity)
     point = best = start
     before = start.v
     for _ in range(goal.most_gradients):
         if point.solved:
             return point
         after = point.v - point.gradient * (1.0 / goal.smoothness) if point.target is None else point.target
-        point, last = goal.at(after + momentum * (after - before)), point
+        point, last = goal.at(after + beta * (after - before)), point
         before = after
         learn_between(goal, last, point)
         best = choose_better(best, point)

@@ -244,18 +244,29 @@ class LowerY(YTask):
             memory = self.begin(0.0 * memory.y)
         before = memory.origin if self.retries and memory.origin is not None else memory
         before = before._replace(origin=None, outside=False, careful=memory.careful)
-        new, evaluation = self._lower(part, before, memory)
-        if self.watches == "nothing":
-            return new, evaluation
+        new, evaluation = self._lower(part, before)
         if self.watches == "values" and not new.outside and not math.isfinite(evaluation.value):
             before = before._replace(careful=True)
-            new, evaluation = self._lower(part, before, memory)
+            new, evaluation = self._lower(part, before)
+        if self.watches == "nothing":
+            return new, evaluation
         if new.outside or not math.isfinite(evaluation.grad_x_norm):
-            new = before._replace(outside=True)
-        return new._replace(origin=before), evaluation
+            return before._replace(outside=True, origin=before), evaluation
+        gradient, move, slopes = evaluation.grad_y, new.y - memory.y, (-math.inf, math.inf)
+        if memory.gradient is not None:
+            slopes = dot(memory.gradient, move), dot(gradient, move)
+        new = new._replace(
+            origin=before,
+            gradient=gradient,
+            negative_curvature=min(new.negative_curvature, memory.negative_curvature),
+            distance=norm(move),
+            slope_before=slopes[0],
+            slope_after=slopes[1],
+        )
+        return new, evaluation
 
-    def _lower(self, part: Slice, before: YMemory, visited: YMemory) -> tuple[YMemory, Evaluation]:
-        """Lower f from a memory; ``visited`` is that of the point visited last, to compare with."""
+    def _lower(self, part: Slice, before: YMemory) -> tuple[YMemory, Evaluation]:
+        """Lower f from a memory."""
         solver = INNER_SOLVERS[self.inner]
         rule = AllowedGain(before, self.allowed, proves=solver.needs_constants)
         goal = InnerGoal(
@@ -284,18 +295,9 @@ class LowerY(YTask):
             inside=inside,
             min_curvature_seen=rule.min_curvature_seen,
             max_curvature_seen=rule.max_curvature_seen,
-            negative_curvature=min(rule.negative_curvature, visited.negative_curvature),
+            negative_curvature=rule.negative_curvature,
             largest_gradient=goal.largest_gradient,
             longest_step=rule.longest_step,
             gain=max(rule.gain, 0.0),
         )
-        if self.watches == "nothing":
-            return new, point.evaluation
-        gradient, move = point.evaluation.grad_y, point.v - visited.y
-        slopes = -math.inf, math.inf
-        if visited.gradient is not None:
-            slopes = dot(visited.gradient, move), dot(gradient, move)
-        return (
-            new._replace(gradient=gradient, distance=norm(move), slope_before=slopes[0], slope_after=slopes[1]),
-            point.evaluation,
-        )
+        return new, point.evaluation
