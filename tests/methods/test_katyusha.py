@@ -12,8 +12,7 @@ from minmin import federated
 from minmin.core.counting import Tally
 from minmin.methods import Bam, CuttingPlane, ReducedLbfgs
 from minmin.methods.inner import katyusha
-from minmin.methods.inner.katyusha import KatyushaParameters, KatyushaSolver, find_parameters, mix, move
-from minmin.methods.inner.row_draws import RowDraws
+from minmin.methods.inner.katyusha import KatyushaParameters, KatyushaSolver, RowDraws, find_parameters, mix, move
 from minmin.methods.inner.rules import make_proximal_goal
 from minmin.methods.theory import block_parameters
 from minmin.problems import GLM, Composite, Quadratic, Softmax

@@ -93,8 +93,8 @@ class Regularizing(Method):
     def init(self, problem: Problem, x: Vector, y: Vector) -> RegularizingState:
         constants = _require_convex(problem)
         radius = max(1.0, norm(x), norm(y)) if isinstance(self.radius, str) else self.radius
-        first = max((L for L, mu in _blocks(constants) if mu == 0.0), default=0.0) / _FIRST_CONDITION
-        accuracy = max(self.tol, first * radius**2 * _count_flat(constants))
+        flat = [L for L, mu in ((constants.L_x, constants.mu_x), (constants.L_y, constants.mu_y)) if mu == 0.0]
+        accuracy = max(self.tol, max(flat, default=0.0) / _FIRST_CONDITION * radius**2 * len(flat))
         state = RegularizingState(None, x, y, radius, accuracy, Candidate(x, y))
         return state._replace(inner=self.method.init(_regularize(problem, state), x, y))
 
@@ -154,23 +154,15 @@ def check_radius(radius: Any) -> None:
         raise InputError(f"radius = {radius} must be positive and finite, or 'auto'")
 
 
-def _blocks(constants: Constants) -> list[tuple[float, float]]:
-    """L and mu of each block."""
-    return [(constants.L_x, constants.mu_x), (constants.L_y, constants.mu_y)]
-
-
-def _count_flat(constants: Constants) -> int:
-    return sum(mu == 0.0 for _, mu in _blocks(constants))
-
-
 def _require_convex(problem: Problem) -> Constants:
     return require_constants("a method with radius=", problem, may_be_flat=True)
 
 
 def _choose_mu(constants: Constants, accuracy: float, radius: float) -> tuple[float, float]:
     """How much each block is regularised: within the radius it adds at most half of the accuracy to f in total."""
-    mu = accuracy / (max(_count_flat(constants), 1) * radius**2)
-    return mu if constants.mu_x == 0.0 else 0.0, mu if constants.mu_y == 0.0 else 0.0
+    is_flat = constants.mu_x == 0.0, constants.mu_y == 0.0
+    mu = accuracy / (max(sum(is_flat), 1) * radius**2)
+    return mu if is_flat[0] else 0.0, mu if is_flat[1] else 0.0
 
 
 def _regularize(problem: Problem, state: RegularizingState) -> Regularized:

@@ -286,7 +286,8 @@ class LowerY(YTask):
             rule.include(inside)
         else:
             point, solver_memory = solver.solve(goal, before.solver)
-        point, _ = goal.finish(point)
+        if point.target is not None:
+            point, _ = goal.finish(point)
         if not math.isfinite(point.residual):
             return before._replace(outside=True), point.evaluation
         new = before._replace(
