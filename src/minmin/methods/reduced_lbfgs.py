@@ -303,7 +303,6 @@ class ReducedLbfgs(Method):
 
         def at(x: Vector) -> XPoint:
             nonlocal state, is_inside, trials
-            x = x if term is None else term.project(x)
             retries = trials > 0 and (explodes or is_watched(problem))
             state, evaluation, is_inside = self._lower_y(problem, state._replace(x=x), allowed, retries=retries)
             trials += 1

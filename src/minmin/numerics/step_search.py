@@ -70,8 +70,9 @@ def search_along(
     ``learn(point, step, change, product)`` is called for every point visited: the step there, the change of gradient
     over it, and their inner product.
 
-    A ``term`` t that is added to the function counts with its mean slope over the step. By convexity, the sum falls by
-    at least as much as the slope at the end plus that mean slope say, if these are negative.
+    A ``term`` t that is added to the function counts with its mean slope over the step, which ends at a point that it
+    allows. By convexity, the sum falls by at least as much as the slope at the end plus that mean slope say, if these
+    are negative.
 
     ``units`` are those in which a step is so short that it is lost in rounding.
     """
@@ -80,7 +81,7 @@ def search_along(
     t, least_fraction, last_end = 1.0, _LEAST_SHORTENING, math.inf
     for _ in range(_MOST_TRIALS):
         taken = step if t == 1.0 else t * step
-        new = at(start.v + taken)
+        new = at(start.v + taken if term is None else term.project(start.v + taken))
         change = new.gradient - start.gradient
         learn(new, taken, change, dot(taken, change))
         end = first_slope + dot(step, change)

@@ -59,26 +59,23 @@ class LbfgsSolver(InnerSolver):
         point = goal.begin()
         term, units = goal.term, goal.units
 
-        def at(v: Array) -> InnerPoint:
-            return goal.at(v if term is None else term.project(v))
-
         def learn(new: InnerPoint, step: Array, change: Array, product: float) -> None:
             nonlocal memory
             goal.learn(new, product, dot(step, step))
             memory = remember(memory, units * step, change * (1.0 / units))
 
         def is_enough(new: InnerPoint) -> bool:
-            return new.solved or goal.is_spent
+            return new.solved or goal.gradients > goal.most_gradients
 
         flat_length = 0.0
         while not point.solved:
             step, informed = self._propose(goal, point, memory, flat_length)
             slope = slope_along(point, step, term)
-            if not goal.rule.is_worthwhile(slope, informed=informed) or goal.is_spent:
+            if not goal.rule.is_worthwhile(slope, informed=informed) or goal.gradients > goal.most_gradients:
                 break
             known = memory
             moved, found = search_along(
-                point, step, at, learn, term, units, overshoot=goal.rule.overshoot, is_enough=is_enough
+                point, step, goal.at, learn, term, units, overshoot=goal.rule.overshoot, is_enough=is_enough
             )
             if not math.isfinite(norm(moved.v) + moved.residual):
                 break

@@ -158,10 +158,6 @@ class InnerGoal:
     def _center_norm(self) -> float:
         return 0.0 if self.center is None else norm(self.center)
 
-    @property
-    def is_spent(self) -> bool:
-        return self.gradients > self.most_gradients
-
     def begin(self) -> InnerPoint:
         """The point at the start."""
         first = self.rule.begin(self.at(self.start))
