@@ -186,6 +186,7 @@ class SolveY(YTask):
 
     name: ClassVar[str] = "solve-y"
     memory_types: ClassVar[tuple[type, ...]] = (YMemory, Pairs)
+    never_negative: ClassVar[tuple[str, ...]] = ("failures",)
     inner: str
     accuracy: float
     constants: Constants
