@@ -177,24 +177,23 @@ class ReducedLbfgs(Method):
             return self._begin(problem, state, target)
         return self._judge(problem, *self._advance(problem, state), target)
 
-    def _advance(self, problem: Problem, state: ReducedState) -> tuple[ReducedState, Evaluation, bool]:
-        """The state after a step, the evaluation there, and whether the run is exhausted."""
+    def _advance(self, problem: Problem, state: ReducedState) -> tuple[ReducedState, Evaluation]:
+        """The state after a step, and the evaluation there."""
         direction = self._find_direction(problem, state)
         if norm(direction) == 0.0:
             lowered, evaluation, _ = self._lower_y(problem, state, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
             pairs = Pairs.none(state.x) if stuck else state.pairs  # which may have made the step so short
-            return lowered._replace(stuck=stuck, pairs=pairs), evaluation, stuck > most_restarts(problem)
+            return lowered._replace(stuck=stuck, pairs=pairs), evaluation
         expected_gain = -0.5 * slope_along(XPoint(state.x, state.gradient), direction, problem.term_x)
         if state.gain > _MOST_LEFT * expected_gain:
             ratio = _TIGHTEN * state.inner_tolerance_ratio
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
             state = state._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
-            lowered, evaluation, _ = self._lower_y(problem, state, allowed)
-            return lowered, evaluation, state.stuck > most_restarts(problem)
+            return self._lower_y(problem, state, allowed)[:2]
         moved, evaluation, found = self._move_x(problem, state, direction, state.inner_tolerance_ratio * expected_gain)
         if found and not is_same_point(problem.units_x * state.x, problem.units_x * moved.x, evaluation.rounding.eps):
-            return moved._replace(stuck=0), evaluation, False
+            return moved._replace(stuck=0), evaluation
         # An inaccurate y, or bad pairs, can look like rounding. Rule them out first: tighten y, drop the pairs.
         restarted = moved._replace(
             stuck=state.stuck + 1,
@@ -202,7 +201,7 @@ class ReducedLbfgs(Method):
             pairs=Pairs.none(state.x),
             gain=math.inf,
         )
-        return restarted, evaluation, restarted.stuck > most_restarts(problem)
+        return restarted, evaluation
 
     def _begin(self, problem: Problem, state: ReducedState, target: Target) -> ReducedState:
         """The state at the start, after f was lowered in y."""
@@ -215,9 +214,9 @@ class ReducedLbfgs(Method):
             if problem.y_is_remote:
                 return probed
             state = state._replace(watch=probed.watch._replace(last=None))
-            judged = self._judge(problem, state, evaluation, False, target)
+            judged = self._judge(problem, state, evaluation, target)
             return judged._replace(candidate=judged.candidate._replace(reason=probed.candidate.reason))
-        return self._judge(problem, state, evaluation, False, target)
+        return self._judge(problem, state, evaluation, target)
 
     def _probe(self, problem: Problem, state: ReducedState, target: Target) -> ReducedState:
         """A few steps from a point nearby: the gradient is zero at a saddle point, too."""
@@ -233,7 +232,7 @@ class ReducedLbfgs(Method):
         state, evaluation, is_inside = self._lower_y(problem, state, None)
         if not is_inside:
             return state
-        state = self._judge(problem, state, evaluation, False, target)
+        state = self._judge(problem, state, evaluation, target)
         for _ in range(_PROBE_STEPS):
             if not state.candidate.reason:
                 state = self.step(problem, state, target)
@@ -299,13 +298,12 @@ class ReducedLbfgs(Method):
     ) -> tuple[ReducedState, Evaluation, bool]:
         """The state after a step along the direction, the evaluation there, and whether the step is good enough."""
         start, lowest, term = XPoint(state.x, state.gradient), state.watch.lowest_value, problem.term_x
-        is_inside, trials, units, explodes = True, 0, problem.units_x, may_explode(problem)
+        is_inside, retries, units = True, False, problem.units_x
 
         def at(x: Vector) -> XPoint:
-            nonlocal state, is_inside, trials
-            retries = trials > 0 and (explodes or is_watched(problem))
+            nonlocal state, is_inside, retries
             state, evaluation, is_inside = self._lower_y(problem, state._replace(x=x), allowed, retries=retries)
-            trials += 1
+            retries = True
             if is_inside:
                 return XPoint(x, evaluation.grad_x, evaluation)
             state = state._replace(watch=state.watch.leave(norm(x - start.v)))
@@ -335,7 +333,7 @@ class ReducedLbfgs(Method):
             start, direction, at, learn, term, units, overshoot=_OVERSHOOT, is_enough=is_enough, is_too_high=is_too_high
         )
         assert point.evaluation is not None
-        if not is_inside or (not found and (explodes or is_too_high(point))):
+        if not is_inside or (not found and (may_explode(problem) or is_too_high(point))):
             back, evaluation, is_inside = self._lower_y(problem, state._replace(x=start.v), None, retries=True)
             if not is_inside:
                 raise NonFiniteError(explain_nonfinite(evaluation))
@@ -345,9 +343,7 @@ class ReducedLbfgs(Method):
             state = state._replace(watch=state.watch.accept(length, change, norm(point.gradient)))
         return state, point.evaluation, found
 
-    def _judge(
-        self, problem: Problem, state: ReducedState, evaluation: Evaluation, exhausted: bool, target: Target
-    ) -> ReducedState:
+    def _judge(self, problem: Problem, state: ReducedState, evaluation: Evaluation, target: Target) -> ReducedState:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         state = state._replace(secant_point=check_constants(problem, evaluation, state.secant_point))
         constants, bound = problem.constants, problem.certify(evaluation, target.tol or math.inf)
@@ -356,8 +352,7 @@ class ReducedLbfgs(Method):
             value = evaluation.value if problem.has_value and constants is None else math.nan
             residuals = evaluation if not problem.has_terms else map_gradients(evaluation, curvatures)
             state = state._replace(watch=state.watch.judge(residuals, value, curvatures))
-        if constants is None:
-            exhausted = exhausted or state.watch.is_at_rounding_level
+        exhausted = state.stuck > most_restarts(problem) or (constants is None and state.watch.is_at_rounding_level)
         if math.isinf(bound.value):
             state = state._replace(estimate=state.estimate.add(state.estimate_gap(evaluation)))
             if exhausted or state.watch.has_seen_the_gradient_fall(residuals):
