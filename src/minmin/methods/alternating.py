@@ -13,17 +13,52 @@ from minmin.core.vectors import Vector, dot, parts_of, square
 from minmin.errors import UnsupportedError
 from minmin.methods.base import Candidate, Method, require_constants, require_flag
 from minmin.methods.direct_blocks import DirectBlocks, factorize_blocks, has_direct_blocks
-from minmin.methods.extrapolation import Extrapolation, begin
-from minmin.methods.guard import is_behind
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
 from minmin.methods.secants import SecantPoint, check_constants, check_curvature
-from minmin.methods.theory import theory_patience
+from minmin.methods.theory import is_behind, theory_patience
 from minmin.numerics.dense import DENSE_UP_TO
 
 _PATIENCE_FACTOR = 4
 """The patience in units of theory's where the momentum adapts: two until the guard takes over, one for it to halve the
 bound, and one as a margin, as in reduced-lbfgs."""
 _GUARDED = "alternating took the momentum that its constants prove"
+
+
+class Extrapolation(NamedTuple):
+    """Where alternating minimisation goes next: with Nesterov's constant momentum, or with FISTA's.
+
+    Attributes
+    ----------
+    x_under : vector
+        Where F is evaluated next.
+    v : vector
+        The momentum point of Nesterov's method.
+    t : float
+        The number t of FISTA; 0 where the momentum is constant.
+    """
+
+    x_under: Vector
+    v: Vector
+    t: float
+
+    def go_on(self, m: float, x_bar: Vector, step: Vector) -> Extrapolation:
+        """Nesterov's constant momentum for an m-strongly convex F; ``step`` is a gradient step from x_under."""
+        alpha = math.sqrt(m)
+        v = (1.0 - alpha) * self.v + alpha * self.x_under + (alpha / m) * step
+        return Extrapolation((x_bar + alpha * v) * (1.0 / (1.0 + alpha)), v, 0.0)
+
+    def adapt(self, x_before: Vector, x_bar: Vector, gradient: Vector) -> Extrapolation:
+        """FISTA's momentum, which starts again where ∇F at x_under shows that F rises along the last move."""
+        move = x_bar - x_before
+        if dot(gradient, move) > 0.0:
+            return begin(x_bar, adapts=True)
+        t = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self.t * self.t))
+        return Extrapolation(x_bar + ((self.t - 1.0) / t) * move, x_bar, t)
+
+
+def begin(x: Vector, *, adapts: bool) -> Extrapolation:
+    """No momentum yet, from x."""
+    return Extrapolation(x, x, 1.0 if adapts else 0.0)
 
 
 class AlternatingState(NamedTuple):

@@ -29,13 +29,13 @@ from minmin.methods.base import (
 )
 from minmin.methods.convexity import Visit
 from minmin.methods.gap_estimate import GapEstimate
-from minmin.methods.guard import can_guard, is_behind
 from minmin.methods.inner.goal import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import LowerY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.mapped_gradients import map_gradients
 from minmin.methods.proximal_step import find_proximal_step
-from minmin.methods.reduced_rules import (
+from minmin.methods.reduced_state import (
+    ReducedState,
     choose_first_ratio,
     choose_inner,
     is_watched,
@@ -43,9 +43,8 @@ from minmin.methods.reduced_rules import (
     most_restarts,
     rises,
 )
-from minmin.methods.reduced_state import ReducedState
 from minmin.methods.secants import check_constants
-from minmin.methods.theory import block_parameters, theory_patience
+from minmin.methods.theory import block_parameters, can_guard, is_behind, theory_patience
 from minmin.methods.watch import Watch
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import search_along, slope_along
