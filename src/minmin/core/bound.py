@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from minmin.core.vectors import square_up
+from minmin.core.vectors import LEAST
 
 Basis = Literal["data", "constants", "estimate"]
 
@@ -53,4 +53,4 @@ def half_square_over(norm: float, curvature: float) -> float:
     """norm²/2m for the curvature m; zero if the norm is, and infinite if no curvature is known."""
     if norm == 0.0:
         return 0.0
-    return square_up(norm) / (2.0 * curvature) if 0.0 < curvature < math.inf else math.inf
+    return max(norm * norm, LEAST) / (2.0 * curvature) if 0.0 < curvature < math.inf else math.inf

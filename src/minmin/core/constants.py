@@ -104,8 +104,10 @@ class Constants:
         Minimising the lower bound of Assumption 1.2 over the second point gives
         f - f* <= |∇ₓf|²/(2 mu_x) + |∇ᵧf|²/(2 mu_y).
         """
-        floor = self._gap(*noise, eps) if self.mu_x > 0.0 and self.mu_y > 0.0 else 0.0
-        return self.to_bound(self._gap(norms[0] + noise[0], norms[1] + noise[1], eps), floor)
+        mu_x, mu_y = self.lower_mu(eps)
+        value = half_square_over(norms[0] + noise[0], mu_x) + half_square_over(norms[1] + noise[1], mu_y)
+        floor = half_square_over(noise[0], mu_x) + half_square_over(noise[1], mu_y)
+        return self.to_bound(value, floor if mu_x > 0.0 and mu_y > 0.0 else 0.0)
 
     def to_bound(self, value: float, floor: float) -> Bound:
         """A bound that these constants prove, or that is an estimate, as they are."""
@@ -115,13 +117,11 @@ class Constants:
 
     def lower_mu(self, eps: float) -> tuple[float, float]:
         """Both mu, lowered by eps·L, by which rounding of the data changes curvature."""
-        in_x, in_y = rounding_error(eps, self.L_x), rounding_error(eps, self.L_y)
-        return _lower_mu(self.mu_x, in_x), _lower_mu(self.mu_y, in_y)
-
-    def _gap(self, in_x: float, in_y: float, eps: float) -> float:
-        """The bound for these norms."""
-        mu_x, mu_y = self.lower_mu(eps)
-        return half_square_over(in_x, mu_x) + half_square_over(in_y, mu_y)
+        mu_x, mu_y = self.mu_x, self.mu_y
+        return (
+            max(mu_x - rounding_error(eps, self.L_x), _LEAST_MU_FRACTION * mu_x),
+            max(mu_y - rounding_error(eps, self.L_y), _LEAST_MU_FRACTION * mu_y),
+        )
 
     def gradient_noise(self, rounding: RoundingScale, x_norm: float) -> tuple[float, float]:
         """The expected size of rounding errors in ∇ₓf and ∇ᵧf; zero if L_x or L_y is infinite."""
@@ -129,7 +129,3 @@ class Constants:
             return 0.0, 0.0
         in_x, in_y = rounding.term_sizes(self.L_x, self.L_y, x_norm)
         return rounding_error(rounding.eps, in_x), rounding_error(rounding.eps, in_y)
-
-
-def _lower_mu(mu: float, rounding: float) -> float:
-    return max(mu - rounding, _LEAST_MU_FRACTION * mu)

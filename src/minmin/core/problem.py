@@ -108,7 +108,8 @@ class Slice(ABC):
     def run_on_parts(self, task: YTask, memories: Sequence[Any]) -> tuple[tuple[Any, ...], Evaluation]:
         """Run a task on every part. Returns the new memories, and the evaluation of all parts together."""
         outcomes = [task.run(part, memory) for part, memory in zip(self.parts, memories, strict=True)]
-        return tuple(memory for memory, _ in outcomes), self.join([evaluation for _, evaluation in outcomes])
+        new_memories, evaluations = zip(*outcomes, strict=True)
+        return new_memories, self.join(evaluations)
 
 
 class Problem(ABC):

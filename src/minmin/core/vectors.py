@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,8 @@ def dot(a: Vector, b: Vector) -> float:
     return float(a.dot(b) if type(a) is np.ndarray else a @ b)  # short arrays take half as long as with @
 
 
-_LEAST = float(np.finfo(np.float64).tiny)
+LEAST = float(np.finfo(np.float64).tiny)
+"""The least positive number with all digits: a square that underflows is taken to be this in upper bounds."""
 _TINY, _HUGE = 1e-30, 1e30
 """A sum of squares between these is used directly. Float32 ends at 1.2e-38 and 3.4e38, so an entry whose square
 underflows is below 2e-8 of such a sum."""
@@ -82,7 +84,7 @@ underflows is below 2e-8 of such a sum."""
 
 def norm(a: Vector) -> float:
     """The norm of the inner product :func:`dot`; scaled first if the square would leave the range of float32."""
-    square_sum = dot(a, a)
+    square_sum = float(a.dot(a) if type(a) is np.ndarray else a @ a)
     if _TINY < square_sum < _HUGE:
         return math.sqrt(square_sum)
     peak = largest_entry(a)
@@ -96,7 +98,7 @@ def norm(a: Vector) -> float:
 
 def largest_entry(*vectors: Vector) -> float:
     """The largest absolute entry of all these vectors."""
-    return max([largest(part) for vector in vectors for part in parts_of(vector)], default=0.0)
+    return max(map(largest, chain.from_iterable(map(parts_of, vectors))), default=0.0)
 
 
 def square(number: float) -> float:
@@ -106,7 +108,7 @@ def square(number: float) -> float:
 
 def square_up(number: float) -> float:
     """The square of a number, for upper bounds: only that of zero is zero, though others may underflow."""
-    return max(number * number, _LEAST) if number != 0.0 else 0.0
+    return max(number * number, LEAST) if number != 0.0 else 0.0
 
 
 def first_array(vector: Vector) -> Array:
@@ -159,8 +161,8 @@ def machine_eps(vector: Vector) -> float:
 
 def copy_vector(vector: Vector) -> Vector:
     """A copy of the vector."""
+    if type(vector) is np.ndarray:
+        return vector.copy()
     if isinstance(vector, Parts):
         return vector.map(copy_vector)
-    if type(vector) is np.ndarray:
-        return np.array(vector)
     return namespace_of(vector).asarray(vector, copy=True)

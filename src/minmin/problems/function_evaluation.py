@@ -15,7 +15,7 @@ from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice
 from minmin.core.rounding import SINGLE_EPS, Grid, RoundingScale, rounding_error
 from minmin.core.structure import Structure, join_arrays
-from minmin.core.vectors import copy_vector, norm
+from minmin.core.vectors import copy_vector, largest_entry, norm
 from minmin.errors import InputError, MinMinError
 from minmin.problems.block_callables import explain_user_error
 from minmin.problems.differences import Difference, choose_difference, difference_values
@@ -25,43 +25,47 @@ if TYPE_CHECKING:
 
 
 class FunctionSlice(Slice):
-    __slots__ = ("_problem", "_tally")
+    __slots__ = ("_tally", "eps", "problem", "show_x", "show_y")
 
     def __init__(self, x: Array, problem: Function):
-        super().__init__(x)
-        self._problem = problem
+        self.x = x
+        self.problem, self.eps = problem, array_eps(x)
+        # Callables see copies, since they may change them.
+        self.show_x = self.show_y = np.ndarray.copy if type(x) is np.ndarray else copy_vector
+        if problem.structure_x is not None and problem.structure_y is not None:
+            self.show_x, self.show_y = problem.structure_x.unflatten, problem.structure_y.unflatten
         self._tally = problem.tally if problem.blocks is None else problem.blocks.count_in(problem.tally)
 
     @property
     def nested(self) -> Function | None:
-        blocks = self._problem.blocks
-        return None if blocks is None or len(blocks.rest) == 1 else self._problem.nest(self.x)
+        blocks = self.problem.blocks
+        return None if blocks is None or len(blocks.rest) == 1 else self.problem.nest(self.x)
 
     def at(self, y: Array) -> Evaluation:
-        return _FunctionEvaluation(self.x, y, self._problem, self._tally)
+        return _FunctionEvaluation(self, y, self._tally)
 
 
 class _FunctionEvaluation(Evaluation):
-    __slots__ = ("_coarsest_eps", "_problem", "_value_eps", "_value_error")
+    __slots__ = ("_coarsest_eps", "_problem", "_slice", "_value_eps", "_value_error")
 
-    def __init__(self, x: Array, y: Array, problem: Function, tally: Tally):
-        super().__init__(x, y, tally)
-        self._problem = problem
-        self._coarsest_eps = self._value_eps = self._value_error = 0.0
+    def __init__(self, slice_: FunctionSlice, y: Array, tally: Tally):
+        super().__init__(slice_.x, y, tally)
+        self._slice, self._problem = slice_, slice_.problem
+        self._coarsest_eps, self._value_eps, self._value_error = slice_.eps, 0.0, 0.0
 
-    @property
-    def rounding(self) -> RoundingScale:
+    def _compute_rounding(self) -> RoundingScale:
         """In the lowest precision that a callable has returned so far: it may be single precision."""
-        eps = max(array_eps(self.x), self._coarsest_eps)
-        return RoundingScale(eps, norm(self.y), self._difference_terms(eps), self._value_eps)
+        terms = 0.0 if self._problem.grad_y is not None else self._difference_terms(self._coarsest_eps)
+        return RoundingScale(self._coarsest_eps, norm(self.y), terms, self._value_eps)
 
     def note_precision(self, eps: float) -> None:
-        self._coarsest_eps = max(self._coarsest_eps, eps)
+        if eps > self._coarsest_eps:
+            self._coarsest_eps, self._rounding = eps, None
 
     def _difference_terms(self, eps: float) -> float:
-        """The size of terms whose rounding errors would be the error of differences of values; zero without these."""
+        """The size of terms whose rounding errors would be the error of differences of values."""
         constants = self._problem.constants
-        if self._problem.grad_y is not None or constants is None:
+        if constants is None:
             return 0.0
         return self._difference.error / (rounding_error(eps, 1.0) * math.sqrt(constants.L_y))
 
@@ -78,9 +82,7 @@ class _FunctionEvaluation(Evaluation):
 
     def find_largest_entry(self, grad_x: Array, grad_y: Array) -> float:
         blocks = self._problem.blocks
-        return (
-            super().find_largest_entry(grad_x, grad_y) if blocks is None else blocks.find_largest_entry(grad_x, grad_y)
-        )
+        return largest_entry(grad_x, grad_y) if blocks is None else blocks.find_largest_entry(grad_x, grad_y)
 
     def _compute_value(self) -> float:
         returned = self._call("value")
@@ -92,7 +94,8 @@ class _FunctionEvaluation(Evaluation):
         except (TypeError, ValueError):
             raise InputError(f"value(x, y) returned {reprlib.repr(returned)}; it must return one number") from None
         self._value_eps = number_eps(returned)
-        self._value_error = rounding_error(self._value_eps, abs(value))
+        if self._value_eps > 0.0:
+            self._value_error, self._rounding = rounding_error(self._value_eps, abs(value)), None
         return value
 
     def _compute_grad_x(self) -> Array:
@@ -110,6 +113,7 @@ class _FunctionEvaluation(Evaluation):
         gradient, values = difference_values(slice_, self, step)
         grid = reduce(Grid.add, values.tolist(), Grid())
         self._value_error = grid.error(self.value, abs(self.value), max(array_eps(self.y), self._value_eps))
+        self._rounding = None
         if self._difference.step > 2.0 * step:
             gradient, _ = difference_values(slice_, self, self._difference.step)
         if self._problem.constants is None:
@@ -119,18 +123,11 @@ class _FunctionEvaluation(Evaluation):
 
     def _call(self, name: str) -> Any:
         try:
-            return getattr(self._problem, name)(*self._copy_point())
+            return getattr(self._problem, name)(self._slice.show_x(self.x), self._slice.show_y(self.y))
         except Exception as error:
             if self._problem.blocks is not None and isinstance(error, MinMinError):
                 raise  # by a gradient of several blocks, which names the block
             raise explain_user_error(f"{name}(x, y)", error, self.x) from error
-
-    def _copy_point(self) -> tuple[Any, Any]:
-        """x and y as the user sees them; copies, since a callable may change them."""
-        structure_x, structure_y = self._problem.structure_x, self._problem.structure_y
-        if structure_x is None or structure_y is None:
-            return copy_vector(self.x), copy_vector(self.y)
-        return structure_x.unflatten(self.x), structure_y.unflatten(self.y)
 
     def _read_gradient(self, returned: Any, block: Array, structure: Structure | None, name: str) -> Array:
         """A gradient as a vector in its block's library and dtype; a copy, since a callable may reuse its arrays."""
@@ -141,7 +138,9 @@ class _FunctionEvaluation(Evaluation):
         array = as_real(returned, name, block)
         if array.shape != block.shape:
             raise InputError(f"{name} returned shape {tuple(array.shape)}; it must return {tuple(block.shape)}")
-        self.note_precision(array_eps(array))
+        eps = array_eps(array)
+        if eps > self._coarsest_eps:
+            self.note_precision(eps)
         return (
             np.array(array, dtype=block.dtype)
             if type(array) is type(block) is np.ndarray

@@ -8,7 +8,7 @@ from array_api_compat import array_namespace
 
 from minmin.core.arrays import Array
 from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrderSlice, YStepModel
-from minmin.core.vectors import dot
+from minmin.core.vectors import dot, largest_entry
 
 if TYPE_CHECKING:
     from minmin.problems.quadratic import Quadratic
@@ -64,9 +64,7 @@ class QuadraticEvaluation(SecondOrderEvaluation):
 
     def find_largest_entry(self, grad_x: Array, grad_y: Array) -> float:
         blocks = self._problem.blocks
-        return (
-            super().find_largest_entry(grad_x, grad_y) if blocks is None else blocks.find_largest_entry(grad_x, grad_y)
-        )
+        return largest_entry(grad_x, grad_y) if blocks is None else blocks.find_largest_entry(grad_x, grad_y)
 
     def _compute_value(self) -> float:
         _, _, _, H_yy, b_x, _ = self._problem.arrays
