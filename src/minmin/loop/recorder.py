@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from minmin.core.arrays import Array
-from minmin.core.bound import UNKNOWN, Bound
+from minmin.core.bound import UNKNOWN
 from minmin.core.counting import Tally
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
@@ -127,7 +127,8 @@ class Recorder:
                 reason = f"f may have no minimum, or {GRADIENT_MAY_BE_WRONG}" if step else "is f defined at the start?"
                 reason = self._problem.evaluate(x, y).cause_of_infinity or reason
                 raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; {reason}")
-        record = Record(self._tally["grad_x"], self._tally["grad_y"], value, _honest_bound(candidate), seconds, x, y)
+        bound = UNKNOWN if candidate.not_convex else candidate.bound  # every bound needs a convex f
+        record = Record(*self._count_gradients(), value, bound, seconds, x, y)
         self.last = Recorded(step, candidate, record)
         self._start = self._start or (x, y)
         self.seen = self.seen.add(value, x, y)
@@ -137,10 +138,15 @@ class Recorder:
         with self._clock.pause():
             return self._monitored.evaluate(x, y, cache).value
 
+    def _count_gradients(self) -> tuple[int, int]:
+        counts = self._tally.counts
+        return counts.get("grad_x", 0), counts.get("grad_y", 0)
+
     def record_without_value(self, candidate: Candidate, step: int) -> Recorded:
         """The record of a candidate if f can no longer be computed."""
         x, y = self._outer.pair(candidate.x, candidate.y)
-        counts, bound = (self._tally["grad_x"], self._tally["grad_y"]), _honest_bound(candidate)
+        bound = UNKNOWN if candidate.not_convex else candidate.bound
+        counts = self._count_gradients()
         return Recorded(step, candidate, Record(*counts, math.nan, bound, self._clock.elapsed(), x, y))
 
     def show(self, record: Record, step: int) -> End | None:
@@ -156,7 +162,7 @@ class Recorder:
 
     def finish(self, record: Record) -> Record:
         """The record with the final counts and time, which becomes the history's last row."""
-        grad_x, grad_y = self._tally["grad_x"], self._tally["grad_y"]
+        grad_x, grad_y = self._count_gradients()
         record = record._replace(grad_x=grad_x, grad_y=grad_y, seconds=self._clock.elapsed())
         self.history.finish(record, self._read_extra().values())
         if self._progress is not None:
@@ -205,8 +211,3 @@ class Recorder:
             except Exception as error:
                 raise UserCodeError(f"the callback raised {type(error).__name__}: {error}") from error
         return isinstance(returned, bool | np.bool_) and bool(returned)
-
-
-def _honest_bound(candidate: Candidate) -> Bound:
-    """The candidate's bound; none if f is not convex, since every bound needs that."""
-    return UNKNOWN if candidate.not_convex else candidate.bound

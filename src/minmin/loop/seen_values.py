@@ -26,7 +26,7 @@ class SeenValue(NamedTuple):
         """The size of the terms that are summed in it, as far as L tells, or else mu."""
         c = constants
         L_x, L_y = (c.mu_x, c.mu_y) if math.isinf(c.L_x + c.L_y) else (c.L_x, c.L_y)
-        return abs(self.value) + L_x * square(self.x_norm) + L_y * square(self.y_norm)
+        return abs(self.value) + L_x * (self.x_norm * self.x_norm) + L_y * (self.y_norm * self.y_norm)
 
 
 class SeenValues(NamedTuple):
@@ -41,7 +41,7 @@ class SeenValues(NamedTuple):
         if not value < self.lowest.value:
             return self
         seen = SeenValue(value, norm(x), norm(y))
-        return self._replace(start=seen if math.isinf(self.start.value) else self.start, lowest=seen)
+        return SeenValues(seen if math.isinf(self.start.value) else self.start, seen, self.lower_bound)
 
     def error(self, seen: SeenValue, constants: Constants) -> float:
         """How far a value may be off, in the lowest precision that f may have.
@@ -56,7 +56,7 @@ class SeenValues(NamedTuple):
         lower_bound = max(self.lower_bound, here.value - record.gap_bound - self.error(here, c))
         if self.lowest.value + self.error(self.lowest, c) < lower_bound:
             _report(self.lowest.value, f", below {lower_bound:.10g}, a lower bound", c, "mu")
-        return self._replace(lower_bound=lower_bound)
+        return SeenValues(self.start, self.lowest, lower_bound)
 
     def check_start(self, record: Record, start: tuple[Vector, Vector], constants: Constants, *, smooth: bool) -> None:
         """Raise if f at the start does not fit to a record whose bound is proved by the constants.
