@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minmin.core.evaluation import Evaluation
-from minmin.core.rounding import rounding_error
-from minmin.core.vectors import norm, square
+from minmin.core.rounding import RoundingScale, rounding_error
+from minmin.core.vectors import norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG
 from minmin.methods.convexity import Visit, find_negative_curvature
 from minmin.methods.inner.goal import FARTHEST
@@ -102,18 +102,22 @@ class Watch(NamedTuple):
         ``curvatures`` are the largest that were seen in x and in y.
         """
         new = Visit(evaluation.x, evaluation.grad_x, value)
-        least = min(self.negative_curvature, *(part.negative_curvature for part in y))
+        least, length = self.negative_curvature, 0.0
+        for part in y:
+            least, length = min(least, part.negative_curvature), max(length, part.distance)
         if self.last is None:
             return self._replace(last=new, negative_curvature=least)
-        norms, eps = (evaluation.grad_x_norm, evaluation.grad_y_norm), evaluation.rounding.eps
-        terms = _term_sizes(curvatures, evaluation)
-        in_x, in_y = zip(self._largest_with(norms), terms, strict=True)
+        rounding, x_norm = evaluation.rounding, norm(evaluation.x)
+        norms, eps = (evaluation.grad_x_norm, evaluation.grad_y_norm), rounding.eps
+        terms = _term_sizes(curvatures, rounding, x_norm)
         step, change = norm(new.x - self.last.x), norm(new.gradient - self.last.gradient)
-        length = max(step, *(part.distance for part in y))
+        length = max(length, step)
         if length > math.sqrt(eps) * self.longest_visit:  # otherwise the change of gradient may be rounding
-            value_size = self.largest_value + _value_size(curvatures, evaluation)
-            sizes = max(in_x), max(in_y)
-            least = min(least, find_negative_curvature(self.last, new, y, weights, sizes, value_size, eps))
+            of_terms = curvatures[0] * (x_norm * x_norm) + curvatures[1] * (rounding.y_norm * rounding.y_norm)
+            value_size = self.largest_value + of_terms
+            in_x, in_y = self._largest_with(norms)
+            sizes = max(in_x, terms[0]), max(in_y, terms[1])
+            least = min(least, find_negative_curvature(self.last, new, step, y, weights, sizes, value_size, eps))
         return self._replace(
             last=new,
             negative_curvature=least,
@@ -154,7 +158,7 @@ class Watch(NamedTuple):
         norms = evaluation.grad_x_norm, evaluation.grad_y_norm
         largest = self._largest_with(norms)
         levels = _find_levels(largest, curvatures, evaluation)
-        is_there = all(size <= level for size, level in zip(norms, levels, strict=True))
+        is_there = norms[0] <= levels[0] and norms[1] <= levels[1]
         visible = rounding_error(evaluation.rounding.eps, _ROUNDING_LEVEL * abs(value))
         falls = value < self.lowest_value - visible  # then a large gradient far away has raised the levels
         return self._replace(
@@ -186,7 +190,6 @@ class Watch(NamedTuple):
         self, evaluation: Evaluation, value: float, curvatures: tuple[float, float], *, exhausted: bool
     ) -> str:
         """Why the run must end at a candidate; empty if it may continue, or if rounding errors are the reason."""
-        norms = evaluation.grad_x_norm, evaluation.grad_y_norm
         if self._is_far(evaluation, exhausted) and not value > self.lowest_value:
             return (
                 f"f appears unbounded below: it still falls at a distance of {_distance(evaluation):.1g} from zero; "
@@ -198,8 +201,9 @@ class Watch(NamedTuple):
                 f"edge of f's domain, or {GRADIENT_MAY_BE_WRONG}"
             )
         if self.jumps >= _MOST_JUMPS or (exhausted and self._is_above_rounding(evaluation, value, curvatures)):
+            size = max(evaluation.grad_x_norm, evaluation.grad_y_norm)
             return (
-                f"no step lowers f much, though a gradient still has the norm {max(norms):.2g}: it jumps here, as that "
+                f"no step lowers f much, though a gradient still has the norm {size:.2g}: it jumps here, as that "
                 f"of |x| does at 0 (minmin.problems.Composite takes such terms), or {GRADIENT_MAY_BE_WRONG}"
             )
         return ""
@@ -225,26 +229,21 @@ def _distance(evaluation: Evaluation) -> float:
     return max(norm(evaluation.x), evaluation.rounding.y_norm)
 
 
-def _term_sizes(curvatures: tuple[float, float], evaluation: Evaluation) -> tuple[float, float]:
+def _term_sizes(curvatures: tuple[float, float], rounding: RoundingScale, x_norm: float) -> tuple[float, float]:
     """The size of the terms that are summed in ∇ₓf and ∇ᵧf, by these largest curvatures; zero if one is unknown."""
-    if not all(0.0 < curvature < math.inf for curvature in curvatures):
-        return 0.0, 0.0
-    return evaluation.rounding.term_sizes(*curvatures, norm(evaluation.x))
-
-
-def _value_size(curvatures: tuple[float, float], evaluation: Evaluation) -> float:
-    """The size of the terms that are summed in f."""
-    return curvatures[0] * square(norm(evaluation.x)) + curvatures[1] * square(evaluation.rounding.y_norm)
+    in_x, in_y = curvatures
+    is_known = 0.0 < in_x < math.inf and 0.0 < in_y < math.inf
+    return rounding.term_sizes(in_x, in_y, x_norm) if is_known else (0.0, 0.0)
 
 
 def _find_levels(
     largest: tuple[float, float], curvatures: tuple[float, float], evaluation: Evaluation
 ) -> tuple[float, float]:
     """The sizes of ∇ₓf and ∇ᵧf that rounding errors may explain."""
-    eps = evaluation.rounding.eps
-    least, most = _ROUNDING_LEVEL * eps, math.sqrt(eps)
-    in_x, in_y = (
-        min(max(least * size, _NOISE_MARGIN * rounding_error(eps, terms)), most * size)
-        for size, terms in zip(largest, _term_sizes(curvatures, evaluation), strict=True)
-    )
+    rounding = evaluation.rounding
+    least, most = _ROUNDING_LEVEL * rounding.eps, math.sqrt(rounding.eps)
+    in_x, in_y = [
+        min(max(least * size, _NOISE_MARGIN * rounding_error(rounding.eps, terms)), most * size)
+        for size, terms in zip(largest, _term_sizes(curvatures, rounding, norm(evaluation.x)), strict=True)
+    ]
     return in_x, in_y
