@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import minmin
 from federated.cases import KINDS, VARIANTS, WEIGHTS, as_sum, glm, quadratic, three_clients, three_problems
 from minmin import federated
-from minmin.methods import reduced_lbfgs
+from minmin.methods import reduced_step
 
 
 class Trace:
@@ -105,7 +105,7 @@ def test_precisions_do_not_mix():
 
 def test_the_guard_takes_over_in_a_federation_too(monkeypatch):
     """BAM's half continues from the y_i that the clients hold."""
-    monkeypatch.setattr(reduced_lbfgs, "inverse_times", lambda pairs, gradient: 1e-9 * gradient)
+    monkeypatch.setattr(reduced_step, "inverse_times", lambda pairs, gradient: 1e-9 * gradient)
     central, ours = agree(three_problems(), WEIGHTS, "reduced-lbfgs", {"inner_tolerance_ratio": 1e-3}, budget=2000)
     assert "BAM took over after" in central.message
     assert "BAM took over after" in ours.message

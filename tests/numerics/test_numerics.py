@@ -15,7 +15,7 @@ from minmin.numerics import lbfgs
 from minmin.numerics.cg import conjugate_gradients
 from minmin.numerics.lanczos import ritz_values
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
-from minmin.numerics.step_search import search_along
+from minmin.numerics.step_search import StepSearch
 
 seeds = st.integers(0, 10**6)
 
@@ -142,12 +142,7 @@ def test_flattening_keeps_inner_products(seed):
 
 def test_a_search_along_a_step_that_rises_from_its_start_ends_without_success():
     """Rounding errors in a model of f can give such a step; here the slopes at both ends are the same."""
-
-    def at(v):
-        return SimpleNamespace(v=v, gradient=np.ones(1))
-
     for step in np.ones(1), 1e-3 * np.ones(1):
-        _, found = search_along(
-            at(np.zeros(1)), step, at, lambda *_: None, overshoot=0.5, is_enough=lambda point: False
-        )
-        assert not found
+        search = StepSearch(np.zeros(1), np.ones(1), step, overshoot=0.5)
+        assert not search.is_short(np.ones(1))
+        assert not search.shorten()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from minmin.core.arrays import Array
 from minmin.core.rounding import is_same_point
@@ -29,85 +29,92 @@ _SHRINK, _FASTEST_SHRINK = 0.25, 1e-100
 ``_FASTEST_SHRINK``. ``_SHRINK`` does not matter: with 0.1 to 0.9, reduced-newton takes 74 to 77 steps in total from
 nine starts at distances 10² to 10⁶."""
 _LEAST_SHORTENING = 0.1
-"""The least fraction of a step to try next in :func:`search_along`; it is squared, cubed and so on each further time. A
+"""The least fraction of a step to try next in :class:`StepSearch`; it is squared, cubed and so on each further time. A
 slope that explodes would shorten the step to nothing: without this, 3 of 50 random Poisson regressions fail."""
 
 P = TypeVar("P")
 
 
-class PointWithGradient(Protocol):
-    """A point where a gradient is known."""
+class StepSearch:
+    """A step along a direction of a convex function, which is shortened while it overshoots.
 
-    @property
-    def v(self) -> Vector: ...
+    The slope at a step's end tells whether the step was too long. The next step ends where the secant of the slopes is
+    zero, but is at least a tenth as long, then a hundredth, and so on: a slope that explodes says little. Slopes of a
+    convex function fall as the step shortens. Where they do not, or the first is not negative, they are rounding
+    errors, or f is not convex, and no further step is tried.
 
-    @property
-    def gradient(self) -> Vector: ...
+    A ``term`` t that is added to the function counts with its mean slope over the step. By convexity, the sum falls by
+    at least as much as the slope at the end plus that mean slope say, if these are negative.
 
+    Parameters
+    ----------
+    start, gradient : vectors
+        Where the step begins, and the function's gradient there.
+    step : vector
+        The first to try.
+    term : Term or None
+    units : array or float
+        Those in which a step is so short that it is lost in rounding.
+    overshoot : float
+        A step is too long if f rises at its end more than this times as steeply as it falls at the start.
 
-V = TypeVar("V", bound=PointWithGradient)
-
-
-def search_along(
-    start: PointWithGradient,
-    step: Vector,
-    at: Callable[[Vector], V],
-    learn: Callable[[V, Vector, Vector, float], None],
-    term: Term | None = None,
-    units: Array | float = 1.0,
-    *,
-    overshoot: float,
-    is_enough: Callable[[V], bool],
-    is_too_high: Callable[[V], bool] = lambda point: False,
-) -> tuple[V, bool]:
-    """Take a step, shortening it while it overshoots. Returns the last point visited, and whether it is good enough.
-
-    On a convex function the slope at a step's end tells whether the step was too long. The next step ends where the
-    secant of the slopes is zero, but is at least a tenth as long, then a hundredth, and so on: a slope that explodes
-    says little. Slopes of a convex function fall as the step shortens. Where they do not, or the first is not negative,
-    they are rounding errors, or f is not convex, and the search ends without success.
-
-    ``learn(point, step, change, product)`` is called for every point visited: the step there, the change of gradient
-    over it, and their inner product.
-
-    A ``term`` t that is added to the function counts with its mean slope over the step, which ends at a point that it
-    allows. By convexity, the sum falls by at least as much as the slope at the end plus that mean slope say, if these
-    are negative.
-
-    ``units`` are those in which a step is so short that it is lost in rounding.
+    Attributes
+    ----------
+    start, gradient : vectors
+    slope : float
+        At the start of the step, plus the mean slope of the term over the first step.
+    v : vector
+        Where to compute the gradient next.
+    step, change : vectors
+        The step to the point that was measured last, and the change of gradient over it.
+    product : float
+        Their inner product.
     """
-    slope = slope_along(start, step, term)
-    first_slope = slope if term is None else dot(start.gradient, step)
-    t, least_fraction, last_end = 1.0, _LEAST_SHORTENING, math.inf
-    for _ in range(_MOST_TRIALS):
-        taken = step if t == 1.0 else t * step
-        new = at(start.v + taken if term is None else term.project(start.v + taken))
-        change = new.gradient - start.gradient
-        learn(new, taken, change, dot(taken, change))
-        end = first_slope + dot(step, change)
+
+    def __init__(
+        self,
+        start: Vector,
+        gradient: Vector,
+        step: Vector,
+        term: Term | None = None,
+        units: Array | float = 1.0,
+        *,
+        overshoot: float,
+    ):
+        self.start, self.gradient, self._direction, self._term, self._units = start, gradient, step, term, units
+        self.step = step
+        self.v = start + step if term is None else term.project(start + step)
+        self._first_slope = self.slope = dot(gradient, step)
         if term is not None:
-            end += term.change(start.v, new.v).value / t
-        if (is_enough(new) or end <= -overshoot * slope) and not is_too_high(new):
-            return new, True
-        if is_same_point(units * start.v, units * new.v, machine_eps(start.v)):
-            break
-        fraction = _FRACTION_WITHOUT_SLOPE
+            self.slope += term.change(start, self.v).value
+        self._most = -overshoot * self.slope
+        self._t, self._least_fraction, self._last_end, self._trials = 1.0, _LEAST_SHORTENING, math.inf, 1
+
+    def is_short(self, gradient: Vector) -> bool:
+        """Whether the step to the point :attr:`v` does not overshoot, by the gradient there."""
+        self.change = gradient - self.gradient
+        self.product = dot(self.step, self.change)
+        self._end = self._first_slope + (self.product if self._t == 1.0 else dot(self._direction, self.change))
+        if self._term is not None:
+            self._end += self._term.change(self.start, self.v).value / self._t
+        return self._end <= self._most
+
+    def shorten(self) -> bool:
+        """Turn to a shorter step; False if there is none."""
+        start, end, fraction = self.start, self._end, _FRACTION_WITHOUT_SLOPE
+        if self._trials >= _MOST_TRIALS or is_same_point(self._units * start, self._units * self.v, machine_eps(start)):
+            return False
         if 0.0 < end < math.inf:
-            if end > last_end or slope >= 0.0:
-                break
-            last_end = end
-            fraction = max(slope / (slope - end), least_fraction)
-        t *= fraction
-        least_fraction *= _LEAST_SHORTENING
-    return new, False
-
-
-def slope_along(start: PointWithGradient, step: Vector, term: Term | None) -> float:
-    """The slope at the start of a step, plus the mean slope of a term over the step."""
-    slope = dot(start.gradient, step)
-    if term is None:
-        return slope
-    return slope + term.change(start.v, term.project(start.v + step)).value
+            if end > self._last_end or self.slope >= 0.0:
+                return False
+            self._last_end = end
+            fraction = max(self.slope / (self.slope - end), self._least_fraction)
+        self._t *= fraction
+        self._least_fraction *= _LEAST_SHORTENING
+        self._trials += 1
+        self.step = self._t * self._direction
+        self.v = start + self.step if self._term is None else self._term.project(start + self.step)
+        return True
 
 
 def search_step(

@@ -15,7 +15,7 @@ from minmin.methods.inner.goal import InnerGoal, InnerPoint, first_step, grow_wh
 from minmin.methods.inner.nag import start_again
 from minmin.methods.proximal_step import find_proximal_step
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
-from minmin.numerics.step_search import search_along, slope_along
+from minmin.numerics.step_search import StepSearch
 
 
 class LbfgsSolver(InnerSolver):
@@ -57,26 +57,21 @@ class LbfgsSolver(InnerSolver):
 
     def solve(self, goal: InnerGoal, memory: Pairs) -> tuple[InnerPoint, Pairs]:
         point = goal.begin()
-        term, units = goal.term, goal.units
-
-        def learn(new: InnerPoint, step: Array, change: Array, product: float) -> None:
-            nonlocal memory
-            goal.learn(new, product, dot(step, step))
-            memory = remember(memory, units * step, change * (1.0 / units))
-
-        def is_enough(new: InnerPoint) -> bool:
-            return new.solved or goal.gradients > goal.most_gradients
-
-        flat_length = 0.0
+        term, units, flat_length = goal.term, goal.units, 0.0
         while not point.solved:
             step, informed = self._propose(goal, point, memory, flat_length)
-            slope = slope_along(point, step, term)
-            if not goal.rule.is_worthwhile(slope, informed=informed) or goal.gradients > goal.most_gradients:
+            search = StepSearch(point.v, point.gradient, step, term, units, overshoot=goal.rule.overshoot)
+            if not goal.rule.is_worthwhile(search.slope, informed=informed) or goal.gradients > goal.most_gradients:
                 break
             known = memory
-            moved, found = search_along(
-                point, step, goal.at, learn, term, units, overshoot=goal.rule.overshoot, is_enough=is_enough
-            )
+            while True:
+                moved = goal.at(search.v)
+                is_short = search.is_short(moved.gradient)
+                goal.learn(moved, search.product, dot(search.step, search.step))
+                memory = remember(memory, units * search.step, search.change * (1.0 / units))
+                found = moved.solved or goal.gradients > goal.most_gradients or is_short
+                if found or not search.shorten():
+                    break
             if not math.isfinite(norm(moved.v) + moved.residual):
                 break
             has_stopped = not found or is_same_point(units * point.v, units * moved.v, point.evaluation.rounding.eps)

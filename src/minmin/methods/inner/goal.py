@@ -223,11 +223,15 @@ class InnerGoal:
         """The step from a point, shortened if it is too long after the step ``last``, as far as no constants tell."""
         if self.constants is not None:
             return step
-        return limit_length(step, MOST_GROWTH * max(norm(last), first_length(point.v)))
+        length, longest = norm(step), MOST_GROWTH * norm(last)
+        if length > longest:
+            longest = max(longest, MOST_GROWTH * first_length(point.v))
+        return step if length <= longest else (longest / length) * step
 
     def is_too_far(self, point: InnerPoint) -> bool:
         """Whether a point is so far away that the function appears to be unbounded below."""
-        return not self.convexity and norm(point.v) > FARTHEST * max(1.0, norm(self.start))
+        distance = 0.0 if self.convexity else norm(point.v)
+        return distance > FARTHEST and distance > FARTHEST * norm(self.start)
 
 
 _MOST_FAILURES = 3

@@ -1,0 +1,273 @@
+"""One step of reduced-lbfgs: L-BFGS on F(x) = min_y f(x, y)."""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+
+import numpy as np
+
+from minmin.core.arrays import to_like
+from minmin.core.evaluation import Evaluation, explain_nonfinite
+from minmin.core.problem import Problem
+from minmin.core.rounding import VALUE_PRECISION, is_same_point
+from minmin.core.vectors import Vector, dot, norm
+from minmin.errors import NonFiniteError
+from minmin.methods.bam import Bam
+from minmin.methods.base import NO_TARGET, Candidate, Target
+from minmin.methods.inner.goal import MOST_GROWTH, first_step, grow_where_flat, limit_length
+from minmin.methods.inner.partial_minimum import LowerY
+from minmin.methods.mapped_gradients import map_gradients
+from minmin.methods.proximal_step import find_proximal_step
+from minmin.methods.reduced_state import ReducedState, largest_curvatures
+from minmin.methods.secants import check_constants
+from minmin.methods.theory import is_behind
+from minmin.numerics.lbfgs import Pairs, inverse_times, remember
+from minmin.numerics.step_search import StepSearch
+
+_MOST_LEFT = 0.5
+"""If the remaining gain in y is more than this fraction of the expected gain in x, the gradient is too inaccurate for
+F: y is lowered again, with a smaller ratio from then on. 0.5 to 2 take the same calls on the paper's quadratics, a1a
+and a9a; with 0.1, a1a takes 63 calls of ∇ₓ instead of 59."""
+_TIGHTEN, _TIGHTEN_WHEN_STUCK = 0.5, 0.1
+"""The factors to the ratio in that case, and if x could not be moved. The values do not matter: 0.1 to 0.9, and 0.01 to
+0.5, take the same calls on the paper's quadratics and a1a."""
+_OVERSHOOT = 0.3
+"""See :func:`minmin.numerics.step_search.StepSearch`. The paper's quadratics take 790 calls of ∇ₓ with 0.1, 695 with
+0.3 and 674 with 0.9; a9a with penalties of 1e-5 takes 378, 367 and 352. 0.3 is the value in reduced-newton, too."""
+_PROBE_STEPS = 3
+"""How many steps a run takes from a point next to its start, if both gradients at its start are zero. On the saddle
+points of tests/solve/test_odd_functions.py one is enough; three leave room for others, at three calls of ∇ₓ."""
+_KEPT_PAIRS_WITH_TERM = 60
+"""The number of pairs with a term in x. On twelve quadratics with κ = 500 and 5000, L1 or a box, the calls of ∇ₓ are
+1832 in total with 20 pairs, 1756 with 30 and 1494 with 60."""
+_MOST_RESTARTS, _MOST_RESTARTS_WITHOUT_CONSTANTS = 6, 3
+"""The number of times in a row that a run which does not move x lowers y again, or drops its pairs, before it ends. By
+then the ratio has shrunk by 0.1⁶, a millionth, or by 0.5⁶, a 64th, if no step in x was tried. With no restart, 21 of 25
+hard cases of the tests stall above 1e-12; with 2 to 6 three do, and with 10 two. Without constants a run does not know
+its rounding errors. It ends sooner, since a line search at rounding level may take ten calls."""
+
+
+def choose_inner(inner: str, problem: Problem) -> str:
+    """The solver in y. "auto" is Newton's method if y has parts, each with a Hessian."""
+    has_hessians = bool(problem.part_sizes) and problem.has_y_hessian
+    return inner if inner != "auto" else "newton" if has_hessians else "lbfgs"
+
+
+class ReducedStep:
+    """What a step does on one problem, which decides once how the run learns about f.
+
+    With constants, they prove the bound. Without them, the run is watched: it must find out itself what f is like,
+    unless noise in the gradients would mislead it.
+
+    Parameters
+    ----------
+    problem : Problem
+    inner : str
+        The solver in y, or "auto".
+    stateless : bool
+        See :class:`minmin.methods.reduced_lbfgs.ReducedLbfgs`.
+    target : Target
+
+    Attributes
+    ----------
+    task : LowerY
+        What is done with y at every x.
+    """
+
+    def __init__(self, problem: Problem, inner: str, *, stateless: bool, target: Target = NO_TARGET):
+        self._problem, self._target = problem, target
+        self._constants = constants = problem.constants
+        self._term, self._has_value = problem.term_x, problem.has_value
+        self._is_watched = constants is None and not problem.has_noisy_gradients
+        # As far as constants tell, f may rise so fast along a step that y goes astray at an x that is then rejected.
+        self._may_explode = constants is not None and math.isinf(max(constants.L_x, constants.L_y))
+        self._most_restarts = _MOST_RESTARTS_WITHOUT_CONSTANTS if constants is None else _MOST_RESTARTS
+        watches = "values" if self._is_watched and self._has_value else "gradients"
+        watches = watches if self._is_watched or self._may_explode else "nothing"
+        self.task = LowerY(choose_inner(inner, problem), None, constants, stateless, watches)
+
+    def begin(self, state: ReducedState) -> ReducedState:
+        """The state at the start, after f was lowered in y."""
+        state, evaluation, is_inside = self._lower_y(state, state.x, None)
+        if not is_inside:
+            hint = "; with stateless=True, y starts from zero" if self.task.stateless else ""
+            raise NonFiniteError(explain_nonfinite(evaluation) + hint)
+        if not self._is_watched or not evaluation.grad_x_norm == evaluation.grad_y_norm == 0.0:
+            return self._judge(state, evaluation, exhausted=False)
+        probed = self._probe(state)
+        if self._problem.y_is_remote:
+            return probed
+        state = state._replace(watch=probed.watch._replace(last=None))
+        judged = self._judge(state, evaluation, exhausted=False)
+        return judged._replace(candidate=judged.candidate._replace(reason=probed.candidate.reason))
+
+    def _probe(self, state: ReducedState) -> ReducedState:
+        """A few steps from a point nearby: the gradient is zero at a saddle point, too."""
+        generator = np.random.default_rng(0)
+
+        def move(part: Vector) -> Vector:
+            noise = to_like(generator.standard_normal(part.shape[0]), part)
+            return part + first_step(noise, part, math.inf)
+
+        is_remote = self._problem.y_is_remote
+        y = state.y if is_remote else tuple(part._replace(y=move(part.y)) for part in state.y)
+        x = move(state.x)
+        x = x if self._term is None else self._term.project(x)
+        state, evaluation, is_inside = self._lower_y(state._replace(y=y), x, None)
+        if not is_inside:
+            return state
+        state = self._judge(state, evaluation, exhausted=False)
+        for _ in range(_PROBE_STEPS):
+            if not state.candidate.reason:
+                state = self.take(state)
+        return state
+
+    def take(self, state: ReducedState) -> ReducedState:
+        """The state after a step in x, or one where f was only lowered in y."""
+        direction, units = self._find_direction(state), self._problem.units_x
+        search = StepSearch(state.x, state.gradient, direction, self._term, units, overshoot=_OVERSHOOT)
+        if search.slope == 0.0 and norm(direction) == 0.0:
+            lowered, evaluation, _ = self._lower_y(state, state.x, None)
+            stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
+            pairs = Pairs.none(state.x) if stuck else state.pairs  # which may have made the step so short
+            return self._judge(lowered._replace(stuck=stuck, pairs=pairs), evaluation, stuck > self._most_restarts)
+        expected_gain = -0.5 * search.slope
+        if state.gain > _MOST_LEFT * expected_gain:
+            ratio = _TIGHTEN * state.inner_tolerance_ratio
+            allowed = None if math.isinf(state.gain) else ratio * expected_gain
+            lowered, evaluation, _ = self._lower_y(state, state.x, allowed)
+            tightened = lowered._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
+            return self._judge(tightened, evaluation, tightened.stuck > self._most_restarts)
+        moved, evaluation, found = self._move_x(state, search, state.inner_tolerance_ratio * expected_gain)
+        if found and not is_same_point(units * state.x, units * moved.x, evaluation.rounding.eps):
+            return self._judge(moved, evaluation, exhausted=False)
+        # An inaccurate y, or bad pairs, can look like rounding. Rule them out first: tighten y, drop the pairs.
+        restarted = moved._replace(
+            stuck=state.stuck + 1,
+            inner_tolerance_ratio=_TIGHTEN_WHEN_STUCK * state.inner_tolerance_ratio,
+            pairs=Pairs.none(state.x),
+            gain=math.inf,
+        )
+        return self._judge(restarted, evaluation, restarted.stuck > self._most_restarts)
+
+    def _find_direction(self, state: ReducedState) -> Vector:
+        """The step to try: in the problem's units, in which the pairs are, and then in those of x."""
+        assert state.gradient is not None
+        constants, pairs, units = self._constants, state.pairs, self._problem.units_x
+        L = constants.L_x if constants is not None and isinstance(units, float) else math.inf
+        x, gradient = units * state.x, state.gradient * (1.0 / units)
+        if self._term is not None:
+            direction = find_proximal_step(self._term, x, gradient, pairs, L, state.flat_length, units)
+        elif pairs.steps:
+            direction = -inverse_times(pairs, gradient)
+        else:
+            direction = first_step(gradient, x, L) if norm(gradient) > 0.0 else gradient
+        if pairs.steps:
+            direction = limit_length(direction, MOST_GROWTH * norm(pairs.steps[-1]))
+        if self._term is None and state.flat_length > 0.0 and norm(direction) > 0.0:
+            direction = grow_where_flat(direction, state.flat_length)
+        return direction * (1.0 / units)
+
+    def _lower_y(
+        self, state: ReducedState, x: Vector, allowed: float | None, *, retries: bool = False
+    ) -> tuple[ReducedState, Evaluation, bool]:
+        """The state at x after f was lowered in y, the evaluation there, and whether f is finite.
+
+        ``retries``: the last x was rejected, so y starts from where it was before that.
+        """
+        problem, task = self._problem, self.task
+        task = LowerY(task.inner, allowed, task.constants, task.stateless, task.watches, retries)
+        y, evaluation = problem.fix(x).run_on_parts(task, state.y)
+        if any(map(attrgetter("outside"), y)):
+            return state._replace(x=x, y=y), evaluation, False
+        watch = state.watch
+        if self._is_watched:
+            value = evaluation.value_without_terms if self._has_value else math.nan
+            weights = problem.part_weights or (1.0,)
+            watch = watch.visit(evaluation, value, y, weights, largest_curvatures(state.pairs, y))
+        gain, calls = max(map(attrgetter("gain"), y)), state.calls + 1
+        new = state._replace(x=x, gradient=evaluation.grad_x, y=y, gain=gain, calls=calls, watch=watch)
+        return new, evaluation, True
+
+    def _move_x(self, state: ReducedState, search: StepSearch, allowed: float) -> tuple[ReducedState, Evaluation, bool]:
+        """The state after the step, the evaluation there, and whether the step is good enough."""
+        term, units, lowest, retries = self._term, self._problem.units_x, state.watch.lowest_value, False
+        start, gradient, kept = search.start, search.gradient, None if term is None else _KEPT_PAIRS_WITH_TERM
+        while True:
+            state, evaluation, is_inside = self._lower_y(state, search.v, allowed, retries=retries)
+            is_short = search.is_short(state.gradient if is_inside else math.nan * gradient)
+            step, change = units * search.step, search.change * (1.0 / units)
+            size, least = dot(step, step), state.min_curvature_seen
+            if search.product > 0.0 and size > 0.0:
+                least = min(least, search.product / size)
+            pairs = remember(state.pairs, step, change, kept)
+            is_flat = is_inside and pairs is state.pairs and state.watch.is_flat(norm(change), norm(gradient))
+            is_too_high = is_inside and not math.isinf(lowest) and _rises(lowest, evaluation.value)
+            is_enough = is_short or (is_inside and term is None and evaluation.grad_x_norm == 0.0)
+            found, watch, stuck = is_enough and not is_too_high, state.watch, state.stuck
+            if found:
+                watch, stuck = watch.accept(norm(search.v - start), norm(search.change), evaluation.grad_x_norm), 0
+            elif not is_inside:
+                watch = watch.leave(norm(search.v - start))
+            length = norm(step) if is_flat else 0.0
+            state = state._replace(pairs=pairs, min_curvature_seen=least, flat_length=length, watch=watch, stuck=stuck)
+            if found or not search.shorten():
+                break
+            retries = self._may_explode or self._is_watched
+        if not is_inside or (not found and (self._may_explode or is_too_high)):
+            state, evaluation, is_inside = self._lower_y(state, start, None, retries=True)
+            if not is_inside:
+                raise NonFiniteError(explain_nonfinite(evaluation))
+        return state, evaluation, found
+
+    def _judge(self, state: ReducedState, evaluation: Evaluation, exhausted: bool) -> ReducedState:
+        """The state with its candidate and bound; BAM takes over here if progress is too slow."""
+        problem, constants, watch, estimate = self._problem, self._constants, state.watch, state.estimate
+        secant_point = None if constants is None else check_constants(problem, evaluation, state.secant_point)
+        bound = problem.certify(evaluation, self._target.tol or math.inf)
+        value, not_convex, reason = evaluation.value_on_the_way, "", ""
+        is_unknown = math.isinf(bound.value)
+        if constants is None or is_unknown:
+            curvatures = largest_curvatures(state.pairs, state.y)
+            seen = evaluation.value if self._has_value and constants is None else math.nan
+            residuals = map_gradients(evaluation, curvatures) if problem.has_terms else evaluation
+            watch = watch.judge(residuals, seen, curvatures)
+        if constants is None:
+            exhausted = exhausted or watch.is_at_rounding_level
+        if is_unknown:
+            estimate = estimate.add(state.estimate_gap(evaluation))
+            if exhausted or watch.has_seen_the_gradient_fall(residuals):
+                bound = estimate.to_bound(exhausted)
+        if self._is_watched:
+            not_convex = watch.evidence
+            reason = watch.find_reason(residuals, seen, curvatures, exhausted=exhausted)
+            value = seen if self._has_value else None
+        candidate = Candidate(
+            state.x,
+            evaluation.y,
+            bound,
+            exhausted,
+            gradient_size=evaluation.gradient_size,
+            not_convex=not_convex,
+            reason=reason,
+            value=value,
+        )
+        state = state._replace(
+            secant_point=secant_point,
+            watch=watch,
+            estimate=estimate,
+            candidate=candidate,
+            best=candidate if bound.value <= state.best.bound.value else state.best,
+            first_bound=bound.value if math.isinf(state.first_bound) else state.first_bound,
+        )
+        if constants is None or not is_behind(constants, state.calls, state.first_bound, state.best.bound.value):
+            return state
+        note = f"BAM took over after {state.calls} calls of the outer gradient, as progress was too slow"
+        guard = Bam().init(problem, state.best.x, evaluation.y)  # federated clients keep only the newest y
+        return state._replace(guard=guard, candidate=state.best._replace(note=note))
+
+
+def _rises(old: float, new: float) -> bool:
+    """Whether f rises by more than rounding errors explain."""
+    return new - old > VALUE_PRECISION * (abs(old) + abs(new))
