@@ -32,7 +32,7 @@ def find_proximal_step(
     length = first_length(v) / size if size > 0.0 else first_length(v)
     if flat_length > 0.0 and size > 0.0:
         length = GROWTH_WHERE_FLAT * flat_length / size
-    elif pairs.steps:
+    elif pairs.number:
         try:
             return minimise_model(prox, v, gradient, PairsHessian(pairs)) - v
         except np.linalg.LinAlgError:  # rounding errors have left no matrix of the pairs

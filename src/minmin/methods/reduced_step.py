@@ -159,12 +159,12 @@ class ReducedStep:
         x, gradient = units * state.x, state.gradient * (1.0 / units)
         if self._term is not None:
             direction = find_proximal_step(self._term, x, gradient, pairs, L, state.flat_length, units)
-        elif pairs.steps:
+        elif pairs.number:
             direction = -inverse_times(pairs, gradient)
         else:
             direction = first_step(gradient, x, L) if norm(gradient) > 0.0 else gradient
-        if pairs.steps:
-            direction = limit_length(direction, MOST_GROWTH * norm(pairs.steps[-1]))
+        if pairs.number:
+            direction = limit_length(direction, MOST_GROWTH * norm(pairs.rows[0][-1]))
         if self._term is None and state.flat_length > 0.0 and norm(direction) > 0.0:
             direction = grow_where_flat(direction, state.flat_length)
         return direction * (1.0 / units)

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_jax_array
-from scipy.linalg import eigh
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.lapack import dsyevr, dtrtrs
 
-from minmin.core.arrays import Array, dtype_name, in_double, namespace_of, reshape, to_like, to_numpy, zeros
-from minmin.core.vectors import Vector, first_array, flatten, unflatten
+from minmin.core.arrays import Array, namespace_of, reshape, to_like, to_numpy, zeros
+from minmin.core.vectors import Vector, flatten, unflatten
 
 _LEAST_COSINE = 1e-10
 """A pair is left out if the cosine between step and change is below this: its curvature is only rounding error. The
@@ -33,32 +32,32 @@ _Matrix = np.ndarray[Any, Any]
 class Pairs(NamedTuple):
     """The newest steps s and changes of gradient r, oldest first, with their inner products.
 
-    Vectors are flattened (:func:`minmin.core.vectors.flatten`). States share them, since they never change. A direction
-    takes two passes over the pairs. On an accelerator, each pass transfers one number per pair. The inner products are
-    NumPy's, since their number grows and JAX would compile for every number again.
+    Vectors are flattened (:func:`minmin.core.vectors.flatten`). A direction takes two passes over the pairs. On an
+    accelerator, each pass transfers one number per pair. The inner products are NumPy's, since their number grows and
+    JAX would compile for every number again.
 
     Attributes
     ----------
-    steps, changes : tuples of arrays
-    step_change : array of shape (m, m)
-        <s_i, r_j> for i <= j, else zero.
-    change_change : array of shape (m, m)
-        <r_i, r_j>.
-    step_step : array of shape (m, m)
-        <s_i, s_j>.
+    number : int
+        m: how many pairs there are.
+    rows : array of shape (2, m, d), or two tuples of arrays
+        The steps, and the changes. Tuples share long arrays with earlier pairs, and those of other libraries.
+    products : array of shape (3, m, m), in double precision
+        <s_i, r_j>, <r_i, r_j> and <s_i, s_j>. The first is symmetric on a quadratic, and below its diagonal it is taken
+        to be.
     """
 
-    steps: tuple[Array, ...]
-    changes: tuple[Array, ...]
-    step_change: _Matrix
-    change_change: _Matrix
-    step_step: _Matrix
+    number: int
+    rows: Any
+    products: _Matrix
 
     @classmethod
     def none(cls, prototype: Vector) -> Pairs:
         """No pairs yet, for vectors like ``prototype``."""
-        empty = np.zeros((0, 0), dtype=dtype_name(first_array(prototype)))
-        return cls((), (), empty, empty, empty)
+        v = flatten(prototype)
+        is_short = type(v) is np.ndarray and len(v) < _LONG_ROW
+        rows = np.zeros((2, 0, len(v)), dtype=v.dtype) if is_short else ((), ())
+        return cls(0, rows, np.zeros((3, 0, 0)))
 
 
 def remember(pairs: Pairs, step: Vector, change: Vector, kept: int | None = None) -> Pairs:
@@ -67,58 +66,64 @@ def remember(pairs: Pairs, step: Vector, change: Vector, kept: int | None = None
     A pair without clearly positive curvature is not added.
     """
     s, r = flatten(step), flatten(change)
-    numbers = float(s @ r), float(s @ s), float(r @ r)
-    if not all(0.0 < number < math.inf for number in numbers):
+    product, of_s, of_r = float(s @ r), float(s @ s), float(r @ r)
+    if not (0.0 < product < math.inf and 0.0 < of_s < math.inf and 0.0 < of_r < math.inf):
         return pairs
-    if not numbers[0] > _LEAST_COSINE * math.sqrt(numbers[1]) * math.sqrt(numbers[2]):
+    if not product > _LEAST_COSINE * math.sqrt(of_s) * math.sqrt(of_r):
         return pairs
-    oldest = 1 if len(pairs.steps) >= (KEPT_PAIRS if kept is None else kept) else 0
-    steps, changes = (*pairs.steps[oldest:], s), (*pairs.changes[oldest:], r)
-    step_change, change_change, step_step = (to_numpy(gram)[oldest:, oldest:] for gram in pairs[2:])
-    stacked, count = _stack(steps), len(steps)
-    along_r, of_changes = _products(stacked, r, count), _products(_stack(changes), r, count)
-    of_steps = _products(stacked, s, count)
-    return Pairs(
-        steps,
-        changes,
-        _border(step_change, along_r, np.zeros_like(along_r[:-1])),
-        _border(change_change, of_changes, of_changes[:-1]),
-        _border(step_step, of_steps, of_steps[:-1]),
-    )
+    oldest = 1 if pairs.number >= (KEPT_PAIRS if kept is None else kept) else 0
+    number, rows = pairs.number + 1 - oldest, _append(pairs.rows, s, r, oldest)
+    stacked = _stack(rows)
+    along_r, of_changes = _multiply(stacked, r, number)
+    (of_steps,) = _multiply(stacked[:1], s, number)
+    products = np.empty((3, number, number))
+    products[:, :-1, :-1] = to_numpy(pairs.products)[:, oldest:, oldest:]
+    products[:, -1, :] = products[:, :, -1] = along_r, of_changes, of_steps
+    return Pairs(number, rows, products)
 
 
-def _border(matrix: _Matrix, column: _Matrix, row: _Matrix) -> _Matrix:
-    """Append a row, then a column that is one longer."""
-    return np.concatenate([np.concatenate([matrix, row[None, :]], axis=0), column[:, None]], axis=1)
+def _append(rows: Any, s: Array, r: Array, oldest: int) -> Any:
+    if isinstance(rows, tuple):
+        return (*rows[0][oldest:], s), (*rows[1][oldest:], r)
+    appended = np.empty((2, rows.shape[1] + 1 - oldest, len(s)), dtype=s.dtype)
+    appended[:, :-1], appended[:, -1] = rows[:, oldest:], (s, r)
+    return appended
 
 
-def _stack(rows: tuple[Array, ...]) -> Any:
-    """The rows as one matrix, or unchanged if they are long.
+def _stack(rows: Any) -> Any:
+    """The rows of two matrices, or NumPy's unchanged.
 
     In JAX with rows of zeros at the end: it compiles every operation for each new number of rows, which took 0.4 s per
     iteration on an H200.
     """
-    if type(rows[0]) is np.ndarray:
-        return rows if rows[0].shape[0] >= _LONG_ROW else np.concatenate(rows).reshape(len(rows), -1)
-    if is_jax_array(rows[0]):
-        rows = (*rows, *[zeros(rows[0].shape[0], rows[0])] * (-len(rows) % KEPT_PAIRS))
-    return reshape(namespace_of(rows[0]).concat(rows), (len(rows), -1))
+    first = rows[0][0]
+    if type(first) is np.ndarray:
+        return rows
+    missing = [zeros(first.shape[0], first)] * (-len(rows[0]) % KEPT_PAIRS) if is_jax_array(first) else []
+    xp, count = namespace_of(first), len(rows[0]) + len(missing)
+    return [reshape(xp.concat([*matrix, *missing]), (count, -1)) for matrix in rows]
 
 
-def _products(stacked: Any, v: Array, count: int) -> _Matrix:
-    """The inner products of v with the first rows."""
-    if isinstance(stacked, tuple):
-        return np.array([row @ v for row in stacked], dtype=v.dtype)
-    return stacked @ v if type(v) is np.ndarray else to_numpy(stacked @ v)[:count]
+def _multiply(stacked: Any, v: Array, number: int) -> Any:
+    """The inner products of v with the first rows of every matrix."""
+    if type(stacked) is np.ndarray:
+        return stacked @ v
+    if type(v) is np.ndarray:
+        return np.array([[row @ v for row in rows] for rows in stacked], dtype=v.dtype)
+    return np.array([to_numpy(rows @ v)[:number] for rows in stacked])
 
 
-def _add_rows(v: Array, weights: np.ndarray[Any, Any], stacked: Any) -> Array:
-    """v plus the weighted sum of the rows."""
-    if not isinstance(stacked, tuple):
-        missing = stacked.shape[0] - len(weights)
-        return v + to_like(np.pad(weights, (0, missing)) if missing else weights, v) @ stacked
-    for weight, row in zip(weights.tolist(), stacked, strict=True):
-        v = v + weight * row
+def _add_rows(v: Array, weights: _Matrix, stacked: Any) -> Array:
+    """v plus the weighted sums of the rows of both matrices."""
+    if type(stacked) is np.ndarray:
+        of_steps, of_changes = weights.astype(v.dtype, copy=False)
+        return v + of_steps @ stacked[0] + of_changes @ stacked[1]
+    for of_matrix, rows in zip(weights, stacked, strict=True):
+        if isinstance(rows, tuple):
+            for weight, row in zip(of_matrix.tolist(), rows, strict=True):
+                v = v + weight * row
+        else:
+            v = v + to_like(np.pad(of_matrix, (0, rows.shape[0] - len(of_matrix))), v) @ rows
     return v
 
 
@@ -128,18 +133,21 @@ def inverse_times(pairs: Pairs, vector: Vector) -> Vector:
     With S and R the pairs as columns, U the upper triangle of SᵀR, D its diagonal and γ = <s, r>/<r, r> of the newest
     pair: γv + S·U⁻ᵀ((D + γRᵀR)U⁻¹Sᵀv - γRᵀv) - γR·U⁻¹Sᵀv. At least one pair is needed.
     """
-    v, S, R = flatten(vector), _stack(pairs.steps), _stack(pairs.changes)
-    upper, gram = in_double(pairs.step_change), in_double(pairs.change_change)
-    along_steps, along_changes = (in_double(_products(rows, v, len(upper))) for rows in (S, R))
-    gamma = float(upper[-1, -1] / gram[-1, -1])
-    first, _ = dtrtrs(upper, along_steps)
-    second, _ = dtrtrs(upper, np.diagonal(upper) * first + gamma * (gram @ first - along_changes), trans=1)
-    return unflatten(_add_rows(_add_rows(gamma * v, second, S), -gamma * first, R), vector)
+    v, stacked = flatten(vector), _stack(pairs.rows)
+    of_both, of_changes, _ = to_numpy(pairs.products)
+    along_steps, along_changes = _multiply(stacked, v, pairs.number)
+    gamma = float(of_both[-1, -1] / of_changes[-1, -1])
+    first, _ = dtrtrs(of_both, along_steps)
+    second, _ = dtrtrs(of_both, of_both.diagonal() * first + gamma * (of_changes @ first - along_changes), trans=1)
+    return unflatten(_add_rows(gamma * v, np.array([second, -gamma * first]), stacked), vector)
 
 
 def least_curvature(pairs: Pairs) -> float:
     """The least curvature among all combinations of the steps: the smallest Ritz value of the pairs."""
-    return float(find_ritz_vectors(pairs).values[0]) if pairs.steps else math.inf
+    if not pairs.number:
+        return math.inf
+    of_both, _, of_steps = to_numpy(pairs.products)
+    return float(find_ritz_vectors(of_both, of_steps).values[0])
 
 
 class RitzVectors(NamedTuple):
@@ -157,25 +165,32 @@ class RitzVectors(NamedTuple):
     weights: np.ndarray[Any, Any]
 
 
-def find_ritz_vectors(pairs: Pairs, independent: float = _INDEPENDENT) -> RitzVectors:
-    """The Ritz vectors and values of the pairs; at least one pair is needed.
+def find_ritz_vectors(of_both: _Matrix, of_steps: _Matrix, independent: float = _INDEPENDENT) -> RitzVectors:
+    """The Ritz vectors and values of pairs with the products <s_i, r_j> and <s_i, s_j>; at least one pair is needed.
 
-    The curvature along Sc is cᵀSᵀRc/cᵀSᵀSc, with SᵀR symmetric on a quadratic; below its diagonal it is taken to be.
-    Where f is no quadratic the values may be anything, also negative. Combinations of unit steps whose square is below
-    ``independent`` are left out.
+    The curvature along Sc is cᵀSᵀRc/cᵀSᵀSc, with SᵀR symmetric on a quadratic. Where f is no quadratic the values may
+    be anything, also negative. Combinations of unit steps whose square is below ``independent`` are left out.
     """
-    upper, gram = in_double(pairs.step_change), in_double(pairs.step_step)
-    lengths = np.sqrt(np.diagonal(gram))
-    scale = np.outer(lengths, lengths)
-    eigenvalues, basis = eigh(gram / scale)
+    lengths = np.sqrt(of_steps.diagonal())
+    scale = lengths[:, None] * lengths
+    eigenvalues, basis = _decompose(of_steps / scale)
     kept = eigenvalues > independent * eigenvalues[-1]
     root = basis[:, kept] / np.sqrt(eigenvalues[kept])
-    symmetric = (upper + np.triu(upper, 1).T) / scale
-    values, rotation = eigh(root.T @ symmetric @ root)
+    values, rotation = _decompose(root.T @ (of_both / scale) @ root)
     return RitzVectors(values, (root @ rotation) / lengths[:, None])
+
+
+def _decompose(matrix: _Matrix) -> tuple[_Matrix, _Matrix]:
+    """The eigenvalues and eigenvectors of a symmetric matrix; for small ones SciPy's eigh takes twice as long."""
+    values, vectors, _, _, failed = dsyevr(matrix, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("the eigenvalues of the pairs have not converged")
+    return values, vectors
 
 
 def largest_curvature(pairs: Pairs) -> float:
     """The largest |change|/|step| of the pairs; zero without pairs."""
-    changes, steps = (np.diagonal(in_double(gram)) for gram in (pairs.change_change, pairs.step_step))
-    return math.sqrt(float(np.max(changes / steps))) if len(steps) else 0.0
+    if not pairs.number:
+        return 0.0
+    _, of_changes, of_steps = to_numpy(pairs.products)
+    return math.sqrt(max((of_changes.diagonal() / of_steps.diagonal()).tolist()))

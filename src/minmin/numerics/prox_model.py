@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from minmin.core.arrays import array_eps, in_double, namespace_of, reshape, to_like
+from minmin.core.arrays import array_eps, in_double, namespace_of, reshape, to_like, to_numpy
 from minmin.core.vectors import Vector, dot, flatten, norm, unflatten
 from minmin.numerics.lbfgs import Pairs, find_ritz_vectors
 
@@ -59,19 +59,21 @@ class PairsHessian:
     """
 
     def __init__(self, pairs: Pairs):
-        xp, eps = namespace_of(pairs.steps[0]), array_eps(pairs.steps[0])
-        steps, changes = (reshape(xp.concat(rows), (len(rows), -1)) for rows in (pairs.steps, pairs.changes))
+        first = pairs.rows[0][0]
+        xp, eps = namespace_of(first), array_eps(first)
+        steps, changes = (reshape(xp.concat(list(rows)), (pairs.number, -1)) for rows in pairs.rows)
+        of_both, of_changes, of_steps = to_numpy(pairs.products)
         products = in_double(steps @ changes.T)
         older = _count_older(products)
-        newest = Pairs(pairs.steps[older:], pairs.changes[older:], *(gram[older:, older:] for gram in pairs[2:]))
-        ritz = find_ritz_vectors(newest, max(_INDEPENDENT, _ROUNDING_ERRORS * eps))
+        newest, independent = (slice(older, None),) * 2, max(_INDEPENDENT, _ROUNDING_ERRORS * eps)
+        ritz = find_ritz_vectors(of_both[newest], of_steps[newest], independent)
         curved = ritz.values > 0.0
         values, combine = ritz.values[curved], to_like(ritz.weights[:, curved].T, steps)
         Q, HQ = combine @ steps[older:, :], combine @ changes[older:, :]
-        sigma = in_double(pairs.change_change)[-1, -1] / products[-1, -1]
+        sigma = of_changes[-1, -1] / products[-1, -1]
         self._sigma = float(sigma if older else np.exp(np.mean(np.log(values))))
         self._rows = xp.concat([self._sigma * steps[:older, :], changes[:older, :]], axis=0)
-        self._middle = _lbfgs_middle(products[:older, :older], in_double(pairs.step_step)[:older, :older], self._sigma)
+        self._middle = _lbfgs_middle(products[:older, :older], of_steps[:older, :older], self._sigma)
         QB = self._sigma * Q + to_like(in_double(Q @ self._rows.T) @ self._middle, steps) @ self._rows
         self._rows = xp.concat([self._rows, QB, HQ], axis=0)
         self._middle = block_diag(self._middle, -np.linalg.inv(in_double(QB @ Q.T)), np.diag(1.0 / values))

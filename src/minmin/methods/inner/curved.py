@@ -34,7 +34,7 @@ class LbfgsSolver(InnerSolver):
 
     def _step(self, goal: InnerGoal, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
         """The step to take, and whether its length is based on known curvature."""
-        if memory.steps:
+        if memory.number:
             return -inverse_times(memory, point.gradient), True
         return first_step(point.gradient, point.v, goal.smoothness), False
 
@@ -46,13 +46,13 @@ class LbfgsSolver(InnerSolver):
             v, gradient = units * point.v, point.gradient * (1.0 / units)
             step = find_proximal_step(goal.term, v, gradient, memory, L, flat_length, units) * (1.0 / units)
             # A proximal step that does not move starts at a minimum, so the gain is known to be zero.
-            informed = (bool(memory.steps) and flat_length == 0.0) or norm(step) == 0.0
+            informed = (memory.number > 0 and flat_length == 0.0) or norm(step) == 0.0
         else:
             step, informed = self._step(goal, point, memory)
             if flat_length > 0.0:
                 return grow_where_flat(step, flat_length), False
-        if memory.steps and flat_length == 0.0:
-            step = goal.limit_step(point, step, memory.steps[-1])
+        if memory.number and flat_length == 0.0:
+            step = goal.limit_step(point, step, memory.rows[0][-1])
         return step, informed
 
     def solve(self, goal: InnerGoal, memory: Pairs) -> tuple[InnerPoint, Pairs]:
