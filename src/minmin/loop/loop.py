@@ -327,7 +327,9 @@ class Loop:
         lowest = math.inf if self._lowest is None else self._lowest.candidate.value
         assert lowest is not None
         if record.value <= lowest:  # not if f is NaN, as it is for a problem without values
-            self._lowest = Numbered(self._candidate._replace(value=record.value), self._steps)
+            candidate = self._candidate
+            known = candidate if candidate.value is not None else candidate._replace(value=record.value)
+            self._lowest = Numbered(known, self._steps)
         return record
 
     def _choose_result(self, end: End) -> Result:

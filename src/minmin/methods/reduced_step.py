@@ -7,7 +7,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from minmin.core.arrays import to_like
+from minmin.core.arrays import Array, to_like
+from minmin.core.bound import UNKNOWN
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION, is_same_point
@@ -78,7 +79,7 @@ class ReducedStep:
     def __init__(self, problem: Problem, inner: str, *, stateless: bool, target: Target = NO_TARGET):
         self._problem, self._target = problem, target
         self._constants = constants = problem.constants
-        self._term, self._has_value = problem.term_x, problem.has_value
+        self._term, self._has_terms, self._has_value = problem.term_x, problem.has_terms, problem.has_value
         self._is_watched = constants is None and not problem.has_noisy_gradients
         # As far as constants tell, f may rise so fast along a step that y goes astray at an x that is then rejected.
         self._may_explode = constants is not None and math.isinf(max(constants.L_x, constants.L_y))
@@ -125,7 +126,8 @@ class ReducedStep:
 
     def take(self, state: ReducedState) -> ReducedState:
         """The state after a step in x, or one where f was only lowered in y."""
-        direction, units = self._find_direction(state), self._problem.units_x
+        units = self._problem.units_x
+        direction = self._find_direction(state, units)
         search = StepSearch(state.x, state.gradient, direction, self._term, units, overshoot=_OVERSHOOT)
         if search.slope == 0.0 and norm(direction) == 0.0:
             lowered, evaluation, _ = self._lower_y(state, state.x, None)
@@ -139,7 +141,7 @@ class ReducedStep:
             lowered, evaluation, _ = self._lower_y(state, state.x, allowed)
             tightened = lowered._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
             return self._judge(tightened, evaluation, tightened.stuck > self._most_restarts)
-        moved, evaluation, found = self._move_x(state, search, state.inner_tolerance_ratio * expected_gain)
+        moved, evaluation, found = self._move_x(state, search, units, state.inner_tolerance_ratio * expected_gain)
         if found and not is_same_point(units * state.x, units * moved.x, evaluation.rounding.eps):
             return self._judge(moved, evaluation, exhausted=False)
         # An inaccurate y, or bad pairs, can look like rounding. Rule them out first: tighten y, drop the pairs.
@@ -151,10 +153,10 @@ class ReducedStep:
         )
         return self._judge(restarted, evaluation, restarted.stuck > self._most_restarts)
 
-    def _find_direction(self, state: ReducedState) -> Vector:
+    def _find_direction(self, state: ReducedState, units: Array | float) -> Vector:
         """The step to try: in the problem's units, in which the pairs are, and then in those of x."""
         assert state.gradient is not None
-        constants, pairs, units = self._constants, state.pairs, self._problem.units_x
+        constants, pairs = self._constants, state.pairs
         L = constants.L_x if constants is not None and isinstance(units, float) else math.inf
         x, gradient = units * state.x, state.gradient * (1.0 / units)
         if self._term is not None:
@@ -190,9 +192,11 @@ class ReducedStep:
         new = state._replace(x=x, gradient=evaluation.grad_x, y=y, gain=gain, calls=calls, watch=watch)
         return new, evaluation, True
 
-    def _move_x(self, state: ReducedState, search: StepSearch, allowed: float) -> tuple[ReducedState, Evaluation, bool]:
+    def _move_x(
+        self, state: ReducedState, search: StepSearch, units: Array | float, allowed: float
+    ) -> tuple[ReducedState, Evaluation, bool]:
         """The state after the step, the evaluation there, and whether the step is good enough."""
-        term, units, lowest, retries = self._term, self._problem.units_x, state.watch.lowest_value, False
+        term, lowest, retries = self._term, state.watch.lowest_value, False
         start, gradient, kept = search.start, search.gradient, None if term is None else _KEPT_PAIRS_WITH_TERM
         while True:
             state, evaluation, is_inside = self._lower_y(state, search.v, allowed, retries=retries)
@@ -225,13 +229,14 @@ class ReducedStep:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         problem, constants, watch, estimate = self._problem, self._constants, state.watch, state.estimate
         secant_point = None if constants is None else check_constants(problem, evaluation, state.secant_point)
-        bound = problem.certify(evaluation, self._target.tol or math.inf)
+        can_prove = problem.bounds_by_data or not self._is_watched
+        bound = problem.certify(evaluation, self._target.tol or math.inf) if can_prove else UNKNOWN
         value, not_convex, reason = evaluation.value_on_the_way, "", ""
         is_unknown = math.isinf(bound.value)
         if constants is None or is_unknown:
             curvatures = largest_curvatures(state.pairs, state.y)
             seen = evaluation.value if self._has_value and constants is None else math.nan
-            residuals = map_gradients(evaluation, curvatures) if problem.has_terms else evaluation
+            residuals = map_gradients(evaluation, curvatures) if self._has_terms else evaluation
             watch = watch.judge(residuals, seen, curvatures)
         if constants is None:
             exhausted = exhausted or watch.is_at_rounding_level

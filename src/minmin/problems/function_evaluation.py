@@ -135,12 +135,12 @@ class _FunctionEvaluation(Evaluation):
             arrays = structure.list_arrays(returned, name)
             self.note_precision(max(map(array_eps, arrays)))
             return join_arrays(arrays, block)
-        array = as_real(returned, name, block)
+        array = returned
+        if not (type(array) is type(self.x) is np.ndarray and array.dtype == self.x.dtype):
+            array = as_real(array, name, block)
+            self.note_precision(array_eps(array))
         if array.shape != block.shape:
             raise InputError(f"{name} returned shape {tuple(array.shape)}; it must return {tuple(block.shape)}")
-        eps = array_eps(array)
-        if eps > self._coarsest_eps:
-            self.note_precision(eps)
         return (
             np.array(array, dtype=block.dtype)
             if type(array) is type(block) is np.ndarray

@@ -72,12 +72,13 @@ class LbfgsSolver(InnerSolver):
                 found = moved.solved or goal.gradients > goal.most_gradients or is_short
                 if found or not search.shorten():
                     break
-            if not math.isfinite(norm(moved.v) + moved.residual):
+            distance = norm(moved.v)
+            if not math.isfinite(distance + moved.residual):
                 break
             has_stopped = not found or is_same_point(units * point.v, units * moved.v, point.evaluation.rounding.eps)
             flat_length = norm(units * (moved.v - point.v)) if memory is known else 0.0
             point = moved
-            if has_stopped or goal.is_too_far(point):
+            if has_stopped or goal.is_too_far(distance):
                 break
         return start_again(goal, point), memory
 

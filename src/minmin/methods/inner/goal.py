@@ -228,10 +228,9 @@ class InnerGoal:
             longest = max(longest, MOST_GROWTH * first_length(point.v))
         return step if length <= longest else (longest / length) * step
 
-    def is_too_far(self, point: InnerPoint) -> bool:
-        """Whether a point is so far away that the function appears to be unbounded below."""
-        distance = 0.0 if self.convexity else norm(point.v)
-        return distance > FARTHEST and distance > FARTHEST * norm(self.start)
+    def is_too_far(self, distance: float) -> bool:
+        """Whether a point at this distance from zero is so far away that the function appears to be unbounded below."""
+        return not self.convexity and distance > FARTHEST and distance > FARTHEST * norm(self.start)
 
 
 _MOST_FAILURES = 3
