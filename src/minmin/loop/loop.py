@@ -287,7 +287,7 @@ class Loop:
         """Whether the run ends by tol, rtol or gtol; ``value`` is f at the candidate."""
         converged = self._rules.check_bound(self._candidate, value)
         if converged is None:
-            return self._check_gradients()
+            return None if self._rules.criteria.gtol is None else self._check_gradients()
         return self._find_refutation() or converged
 
     def _check_gradients(self) -> End | None:

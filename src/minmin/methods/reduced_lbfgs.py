@@ -112,7 +112,7 @@ class ReducedLbfgs(Method):
         return Outer(self.outer)
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> ReducedState:
-        task = ReducedStep(problem, self.inner, stateless=self.stateless).task
+        task = ReducedStep(problem, self.inner, stateless=self.stateless).make_task(allowed=None)
         if self.inner == "auto":
             LOG.info("auto took inner=%r: y has %sparts with Hessians", task.inner, "no " * (task.inner != "newton"))
         is_exact = problem.part_sizes or problem.constants is None or problem.has_terms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from operator import attrgetter
 
 import numpy as np
@@ -72,8 +73,8 @@ class ReducedStep:
 
     Attributes
     ----------
-    task : LowerY
-        What is done with y at every x.
+    make_task : callable
+        ``make_task(allowed=..., retries=...)`` returns what is done with y at an x.
     """
 
     def __init__(self, problem: Problem, inner: str, *, stateless: bool, target: Target = NO_TARGET):
@@ -86,13 +87,15 @@ class ReducedStep:
         self._most_restarts = _MOST_RESTARTS_WITHOUT_CONSTANTS if constants is None else _MOST_RESTARTS
         watches = "values" if self._is_watched and self._has_value else "gradients"
         watches = watches if self._is_watched or self._may_explode else "nothing"
-        self.task = LowerY(choose_inner(inner, problem), None, constants, stateless, watches)
+        inner = choose_inner(inner, problem)
+        self.make_task = partial(LowerY, inner, constants=constants, stateless=stateless, watches=watches)
+        self._stateless = stateless
 
     def begin(self, state: ReducedState) -> ReducedState:
         """The state at the start, after f was lowered in y."""
         state, evaluation, is_inside = self._lower_y(state, state.x, None)
         if not is_inside:
-            hint = "; with stateless=True, y starts from zero" if self.task.stateless else ""
+            hint = "; with stateless=True, y starts from zero" if self._stateless else ""
             raise NonFiniteError(explain_nonfinite(evaluation) + hint)
         if not self._is_watched or not evaluation.grad_x_norm == evaluation.grad_y_norm == 0.0:
             return self._judge(state, evaluation, exhausted=False)
@@ -178,8 +181,7 @@ class ReducedStep:
 
         ``retries``: the last x was rejected, so y starts from where it was before that.
         """
-        problem, task = self._problem, self.task
-        task = LowerY(task.inner, allowed, task.constants, task.stateless, task.watches, retries)
+        problem, task = self._problem, self.make_task(allowed=allowed, retries=retries)
         y, evaluation = problem.fix(x).run_on_parts(task, state.y)
         if any(map(attrgetter("outside"), y)):
             return state._replace(x=x, y=y), evaluation, False
@@ -229,7 +231,7 @@ class ReducedStep:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         problem, constants, watch, estimate = self._problem, self._constants, state.watch, state.estimate
         secant_point = None if constants is None else check_constants(problem, evaluation, state.secant_point)
-        can_prove = problem.bounds_by_data or not self._is_watched
+        can_prove = problem.bounds_by_data or problem.y_is_remote or not self._is_watched
         bound = problem.certify(evaluation, self._target.tol or math.inf) if can_prove else UNKNOWN
         value, not_convex, reason = evaluation.value_on_the_way, "", ""
         is_unknown = math.isinf(bound.value)

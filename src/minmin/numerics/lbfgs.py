@@ -72,8 +72,7 @@ def remember(pairs: Pairs, step: Vector, change: Vector, kept: int | None = None
     if not product > _LEAST_COSINE * math.sqrt(of_s) * math.sqrt(of_r):
         return pairs
     oldest = 1 if pairs.number >= (KEPT_PAIRS if kept is None else kept) else 0
-    number, rows = pairs.number + 1 - oldest, _append(pairs.rows, s, r, oldest)
-    stacked = _stack(rows)
+    number, (rows, stacked) = pairs.number + 1 - oldest, _append(pairs.rows, s, r, oldest)
     along_r, of_changes = _multiply(stacked, r, number)
     (of_steps,) = _multiply(stacked[:1], s, number)
     products = np.empty((3, number, number))
@@ -82,16 +81,18 @@ def remember(pairs: Pairs, step: Vector, change: Vector, kept: int | None = None
     return Pairs(number, rows, products)
 
 
-def _append(rows: Any, s: Array, r: Array, oldest: int) -> Any:
+def _append(rows: Any, s: Array, r: Array, oldest: int) -> tuple[Any, Any]:
+    """The rows from ``oldest`` on with one more step and change, and the same as two matrices."""
     if isinstance(rows, tuple):
-        return (*rows[0][oldest:], s), (*rows[1][oldest:], r)
-    appended = np.empty((2, rows.shape[1] + 1 - oldest, len(s)), dtype=s.dtype)
-    appended[:, :-1], appended[:, -1] = rows[:, oldest:], (s, r)
-    return appended
+        appended = (*rows[0][oldest:], s), (*rows[1][oldest:], r)
+        return appended, _stack(appended)
+    matrices = np.empty((2, rows.shape[1] + 1 - oldest, len(s)), dtype=s.dtype)
+    matrices[:, :-1], matrices[:, -1] = rows[:, oldest:], (s, r)
+    return matrices, matrices
 
 
-def _stack(rows: Any) -> Any:
-    """The rows of two matrices, or NumPy's unchanged.
+def _stack(rows: tuple[tuple[Array, ...], ...]) -> Any:
+    """The rows as two matrices, or NumPy's unchanged, since they are long.
 
     In JAX with rows of zeros at the end: it compiles every operation for each new number of rows, which took 0.4 s per
     iteration on an H200.
@@ -127,19 +128,26 @@ def _add_rows(v: Array, weights: _Matrix, stacked: Any) -> Array:
     return v
 
 
+def _prepare(pairs: Pairs, vector: Vector) -> tuple[Array, Any, _Matrix]:
+    """A flat vector, the rows as matrices, and their inner products; nothing is to be done if all are NumPy's."""
+    if type(vector) is type(pairs.rows) is np.ndarray:
+        return vector, pairs.rows, pairs.products
+    return flatten(vector), _stack(pairs.rows), to_numpy(pairs.products)
+
+
 def inverse_times(pairs: Pairs, vector: Vector) -> Vector:
     """The L-BFGS inverse Hessian times a vector (Byrd, Nocedal and Schnabel 1994, Theorem 2.2).
 
     With S and R the pairs as columns, U the upper triangle of SᵀR, D its diagonal and γ = <s, r>/<r, r> of the newest
     pair: γv + S·U⁻ᵀ((D + γRᵀR)U⁻¹Sᵀv - γRᵀv) - γR·U⁻¹Sᵀv. At least one pair is needed.
     """
-    v, stacked = flatten(vector), _stack(pairs.rows)
-    of_both, of_changes, _ = to_numpy(pairs.products)
+    v, stacked, (of_both, of_changes, _) = _prepare(pairs, vector)
     along_steps, along_changes = _multiply(stacked, v, pairs.number)
     gamma = float(of_both[-1, -1] / of_changes[-1, -1])
     first, _ = dtrtrs(of_both, along_steps)
     second, _ = dtrtrs(of_both, of_both.diagonal() * first + gamma * (of_changes @ first - along_changes), trans=1)
-    return unflatten(_add_rows(gamma * v, np.array([second, -gamma * first]), stacked), vector)
+    product = _add_rows(gamma * v, np.array([second, -gamma * first]), stacked)
+    return product if v is vector else unflatten(product, vector)
 
 
 def least_curvature(pairs: Pairs) -> float:

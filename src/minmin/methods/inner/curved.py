@@ -69,7 +69,7 @@ class LbfgsSolver(InnerSolver):
                 is_short = search.is_short(moved.gradient)
                 goal.learn(moved, search.product, dot(search.step, search.step))
                 memory = remember(memory, units * search.step, search.change * (1.0 / units))
-                found = moved.solved or goal.gradients > goal.most_gradients or is_short
+                found = is_short or moved.solved or goal.gradients > goal.most_gradients
                 if found or not search.shorten():
                     break
             distance = norm(moved.v)
