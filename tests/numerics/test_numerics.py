@@ -1,7 +1,5 @@
 """One of each: conjugate gradients, Lanczos and L-BFGS against what they stand for, written out."""
 
-from types import SimpleNamespace
-
 import array_api_strict
 import numpy as np
 import pytest

@@ -98,12 +98,12 @@ class ReducedStep:
             hint = "; with stateless=True, y starts from zero" if self._stateless else ""
             raise NonFiniteError(explain_nonfinite(evaluation) + hint)
         if not self._is_watched or not evaluation.grad_x_norm == evaluation.grad_y_norm == 0.0:
-            return self._judge(state, evaluation, exhausted=False)
+            return self._judge(state, evaluation)
         probed = self._probe(state)
         if self._problem.y_is_remote:
             return probed
         state = state._replace(watch=probed.watch._replace(last=None))
-        judged = self._judge(state, evaluation, exhausted=False)
+        judged = self._judge(state, evaluation)
         return judged._replace(candidate=judged.candidate._replace(reason=probed.candidate.reason))
 
     def _probe(self, state: ReducedState) -> ReducedState:
@@ -121,7 +121,7 @@ class ReducedStep:
         state, evaluation, is_inside = self._lower_y(state._replace(y=y), x, None)
         if not is_inside:
             return state
-        state = self._judge(state, evaluation, exhausted=False)
+        state = self._judge(state, evaluation)
         for _ in range(_PROBE_STEPS):
             if not state.candidate.reason:
                 state = self.take(state)
@@ -136,17 +136,16 @@ class ReducedStep:
             lowered, evaluation, _ = self._lower_y(state, state.x, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
             pairs = Pairs.none(state.x) if stuck else state.pairs  # which may have made the step so short
-            return self._judge(lowered._replace(stuck=stuck, pairs=pairs), evaluation, stuck > self._most_restarts)
+            return self._judge(lowered._replace(stuck=stuck, pairs=pairs), evaluation)
         expected_gain = -0.5 * search.slope
         if state.gain > _MOST_LEFT * expected_gain:
             ratio = _TIGHTEN * state.inner_tolerance_ratio
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
             lowered, evaluation, _ = self._lower_y(state, state.x, allowed)
-            tightened = lowered._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1)
-            return self._judge(tightened, evaluation, tightened.stuck > self._most_restarts)
+            return self._judge(lowered._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1), evaluation)
         moved, evaluation, found = self._move_x(state, search, units, state.inner_tolerance_ratio * expected_gain)
         if found and not is_same_point(units * state.x, units * moved.x, evaluation.rounding.eps):
-            return self._judge(moved, evaluation, exhausted=False)
+            return self._judge(moved, evaluation)
         # An inaccurate y, or bad pairs, can look like rounding. Rule them out first: tighten y, drop the pairs.
         restarted = moved._replace(
             stuck=state.stuck + 1,
@@ -154,7 +153,7 @@ class ReducedStep:
             pairs=Pairs.none(state.x),
             gain=math.inf,
         )
-        return self._judge(restarted, evaluation, restarted.stuck > self._most_restarts)
+        return self._judge(restarted, evaluation)
 
     def _find_direction(self, state: ReducedState, units: Array | float) -> Vector:
         """The step to try: in the problem's units, in which the pairs are, and then in those of x."""
@@ -220,14 +219,14 @@ class ReducedStep:
             state = state._replace(pairs=pairs, min_curvature_seen=least, flat_length=length, watch=watch, stuck=stuck)
             if found or not search.shorten():
                 break
-            retries = self._may_explode or self._is_watched
+            retries = True
         if not is_inside or (not found and (self._may_explode or is_too_high)):
             state, evaluation, is_inside = self._lower_y(state, start, None, retries=True)
             if not is_inside:
                 raise NonFiniteError(explain_nonfinite(evaluation))
         return state, evaluation, found
 
-    def _judge(self, state: ReducedState, evaluation: Evaluation, exhausted: bool) -> ReducedState:
+    def _judge(self, state: ReducedState, evaluation: Evaluation) -> ReducedState:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         problem, constants, watch, estimate = self._problem, self._constants, state.watch, state.estimate
         secant_point = None if constants is None else check_constants(problem, evaluation, state.secant_point)
@@ -240,8 +239,7 @@ class ReducedStep:
             seen = evaluation.value if self._has_value and constants is None else math.nan
             residuals = map_gradients(evaluation, curvatures) if self._has_terms else evaluation
             watch = watch.judge(residuals, seen, curvatures)
-        if constants is None:
-            exhausted = exhausted or watch.is_at_rounding_level
+        exhausted = state.stuck > self._most_restarts or (constants is None and watch.is_at_rounding_level)
         if is_unknown:
             estimate = estimate.add(state.estimate_gap(evaluation))
             if exhausted or watch.has_seen_the_gradient_fall(residuals):
