@@ -131,7 +131,7 @@ class ReducedStep:
         """The state after a step in x, or one where f was only lowered in y."""
         units = self._problem.units_x
         direction = self._find_direction(state, units)
-        search = StepSearch(state.x, state.gradient, direction, self._term, units, overshoot=_OVERSHOOT)
+        search = StepSearch(state.x, state.gradient, direction, self._term, units, _OVERSHOOT)
         if search.slope == 0.0 and norm(direction) == 0.0:
             lowered, evaluation, _ = self._lower_y(state, state.x, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
@@ -248,29 +248,20 @@ class ReducedStep:
             not_convex = watch.evidence
             reason = watch.find_reason(residuals, seen, curvatures, exhausted=exhausted)
             value = seen if self._has_value else None
+        x, y, size = state.x, evaluation.y, evaluation.gradient_size
         candidate = Candidate(
-            state.x,
-            evaluation.y,
-            bound,
-            exhausted,
-            gradient_size=evaluation.gradient_size,
-            not_convex=not_convex,
-            reason=reason,
-            value=value,
+            x, y, bound, exhausted, gradient_size=size, not_convex=not_convex, reason=reason, value=value
         )
+        best = candidate if bound.value <= state.best.bound.value else state.best
+        first = bound.value if math.isinf(state.first_bound) else state.first_bound
         state = state._replace(
-            secant_point=secant_point,
-            watch=watch,
-            estimate=estimate,
-            candidate=candidate,
-            best=candidate if bound.value <= state.best.bound.value else state.best,
-            first_bound=bound.value if math.isinf(state.first_bound) else state.first_bound,
+            secant_point=secant_point, watch=watch, estimate=estimate, candidate=candidate, best=best, first_bound=first
         )
-        if constants is None or not is_behind(constants, state.calls, state.first_bound, state.best.bound.value):
+        if constants is None or not is_behind(constants, state.calls, first, best.bound.value):
             return state
         note = f"BAM took over after {state.calls} calls of the outer gradient, as progress was too slow"
-        guard = Bam().init(problem, state.best.x, evaluation.y)  # federated clients keep only the newest y
-        return state._replace(guard=guard, candidate=state.best._replace(note=note))
+        guard = Bam().init(problem, best.x, evaluation.y)  # federated clients keep only the newest y
+        return state._replace(guard=guard, candidate=best._replace(note=note))
 
 
 def _rises(old: float, new: float) -> bool:

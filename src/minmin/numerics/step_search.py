@@ -72,14 +72,7 @@ class StepSearch:
     """
 
     def __init__(
-        self,
-        start: Vector,
-        gradient: Vector,
-        step: Vector,
-        term: Term | None = None,
-        units: Array | float = 1.0,
-        *,
-        overshoot: float,
+        self, start: Vector, gradient: Vector, step: Vector, term: Term | None, units: Array | float, overshoot: float
     ):
         self.start, self.gradient, self._direction, self._term, self._units = start, gradient, step, term, units
         self.step = step

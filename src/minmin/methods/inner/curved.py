@@ -60,7 +60,7 @@ class LbfgsSolver(InnerSolver):
         term, units, flat_length = goal.term, goal.units, 0.0
         while not point.solved:
             step, informed = self._propose(goal, point, memory, flat_length)
-            search = StepSearch(point.v, point.gradient, step, term, units, overshoot=goal.rule.overshoot)
+            search = StepSearch(point.v, point.gradient, step, term, units, goal.rule.overshoot)
             if not goal.rule.is_worthwhile(search.slope, informed=informed) or goal.gradients > goal.most_gradients:
                 break
             known = memory
