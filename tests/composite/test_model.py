@@ -29,7 +29,7 @@ def test_the_model_of_nearly_dependent_steps_has_a_minimum(dtype):
         rng = np.random.default_rng(seed)
         root = rng.standard_normal((6, 6))
         H = root @ root.T + np.eye(6)
-        pairs = Pairs.none(np.zeros(6, dtype=dtype))
+        pairs = Pairs()
         first = rng.standard_normal(6)
         for _ in range(6):
             step = (first + 10 ** rng.uniform(-6, 0) * rng.standard_normal(6)).astype(dtype)

@@ -35,7 +35,7 @@ def kept(round_=1, y=Y):
     return ClientState(
         round_,
         y,
-        YMemory(y, remember(Pairs.none(y), y, 2.0 * y), gradient=3.0 * y, gain=0.5, distance=0.25),
+        YMemory(y, remember(Pairs(), y, 2.0 * y), gradient=3.0 * y, gain=0.5, distance=0.25),
         "digest",
         Envelope(reply),
     )

@@ -122,7 +122,7 @@ class ReducedLbfgs(Method):
             gradient=None,
             y=tuple(task.begin(part) for part in parts_of(y)),
             gain=math.inf,
-            pairs=Pairs.none(x),
+            pairs=Pairs(),
             min_curvature_seen=math.inf,
             inner_tolerance_ratio=self.inner_tolerance_ratio or (_FIRST_EXACT_RATIO if is_exact else _FIRST_RATIO),
             stuck=0,

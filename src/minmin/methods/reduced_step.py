@@ -9,7 +9,6 @@ from operator import attrgetter
 import numpy as np
 
 from minmin.core.arrays import Array, to_like
-from minmin.core.bound import UNKNOWN
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION, is_same_point
@@ -135,7 +134,7 @@ class ReducedStep:
         if search.slope == 0.0 and norm(direction) == 0.0:
             lowered, evaluation, _ = self._lower_y(state, state.x, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
-            pairs = Pairs.none(state.x) if stuck else state.pairs  # which may have made the step so short
+            pairs = Pairs() if stuck else state.pairs  # which may have made the step so short
             return self._judge(lowered._replace(stuck=stuck, pairs=pairs), evaluation)
         expected_gain = -0.5 * search.slope
         if state.gain > _MOST_LEFT * expected_gain:
@@ -150,7 +149,7 @@ class ReducedStep:
         restarted = moved._replace(
             stuck=state.stuck + 1,
             inner_tolerance_ratio=_TIGHTEN_WHEN_STUCK * state.inner_tolerance_ratio,
-            pairs=Pairs.none(state.x),
+            pairs=Pairs(),
             gain=math.inf,
         )
         return self._judge(restarted, evaluation)
@@ -230,8 +229,7 @@ class ReducedStep:
         """The state with its candidate and bound; BAM takes over here if progress is too slow."""
         problem, constants, watch, estimate = self._problem, self._constants, state.watch, state.estimate
         secant_point = None if constants is None else check_constants(problem, evaluation, state.secant_point)
-        can_prove = problem.bounds_by_data or problem.y_is_remote or not self._is_watched
-        bound = problem.certify(evaluation, self._target.tol or math.inf) if can_prove else UNKNOWN
+        bound = problem.certify(evaluation, self._target.tol or math.inf)
         value, not_convex, reason = evaluation.value_on_the_way, "", ""
         is_unknown = math.isinf(bound.value)
         if constants is None or is_unknown:

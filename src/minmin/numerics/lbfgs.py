@@ -47,17 +47,9 @@ class Pairs(NamedTuple):
         to be.
     """
 
-    number: int
-    rows: Any
-    products: _Matrix
-
-    @classmethod
-    def none(cls, prototype: Vector) -> Pairs:
-        """No pairs yet, for vectors like ``prototype``."""
-        v = flatten(prototype)
-        is_short = type(v) is np.ndarray and len(v) < _LONG_ROW
-        rows = np.zeros((2, 0, len(v)), dtype=v.dtype) if is_short else ((), ())
-        return cls(0, rows, np.zeros((3, 0, 0)))
+    number: int = 0
+    rows: Any = ((), ())
+    products: _Matrix = np.zeros((3, 0, 0))
 
 
 def remember(pairs: Pairs, step: Vector, change: Vector, kept: int | None = None) -> Pairs:
@@ -65,7 +57,7 @@ def remember(pairs: Pairs, step: Vector, change: Vector, kept: int | None = None
 
     A pair without clearly positive curvature is not added.
     """
-    s, r = flatten(step), flatten(change)
+    s, r = (step, change) if type(step) is np.ndarray else (flatten(step), flatten(change))
     product, of_s, of_r = float(s @ r), float(s @ s), float(r @ r)
     if not (0.0 < product < math.inf and 0.0 < of_s < math.inf and 0.0 < of_r < math.inf):
         return pairs
@@ -83,11 +75,14 @@ def remember(pairs: Pairs, step: Vector, change: Vector, kept: int | None = None
 
 def _append(rows: Any, s: Array, r: Array, oldest: int) -> tuple[Any, Any]:
     """The rows from ``oldest`` on with one more step and change, and the same as two matrices."""
-    if isinstance(rows, tuple):
-        appended = (*rows[0][oldest:], s), (*rows[1][oldest:], r)
+    steps, changes = rows
+    if type(s) is not np.ndarray or len(s) >= _LONG_ROW:
+        appended = (*steps[oldest:], s), (*changes[oldest:], r)
         return appended, _stack(appended)
-    matrices = np.empty((2, rows.shape[1] + 1 - oldest, len(s)), dtype=s.dtype)
-    matrices[:, :-1], matrices[:, -1] = rows[:, oldest:], (s, r)
+    matrices = np.empty((2, len(steps) + 1 - oldest, len(s)), dtype=s.dtype)
+    if len(steps) > oldest:
+        matrices[:, :-1] = rows[:, oldest:]
+    matrices[:, -1] = s, r
     return matrices, matrices
 
 

@@ -30,7 +30,7 @@ class LbfgsSolver(InnerSolver):
     takes_term = True
 
     def init(self, y: Array, seed: int = 0) -> Pairs:
-        return Pairs.none(y)
+        return Pairs()
 
     def _step(self, goal: InnerGoal, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
         """The step to take, and whether its length is based on known curvature."""
