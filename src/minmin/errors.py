@@ -34,8 +34,8 @@ class InputError(MinMinError, ValueError):
     """An argument is wrong in itself: a shape, a dtype, a range, a name."""
 
 
-class UnsupportedError(MinMinError, ValueError):
-    """A method needs something that the problem does not have."""
+class UnsupportedError(InputError):
+    """A method needs something that the problem does not have, or two options exclude each other."""
 
 
 class NonFiniteError(MinMinError, ArithmeticError):

@@ -11,7 +11,8 @@ from minmin.core.start import make_start
 from minmin.core.traits import Traits
 from minmin.deprecation import names_elsewhere
 from minmin.errors import SolverError
-from minmin.methods.base import Candidate, Target, require_constants
+from minmin.methods.base import Candidate, Target
+from minmin.methods.needs import require_constants
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
 from minmin.methods.registry import build, check_method, describe
 from minmin.problems.autodiff import AutodiffFunction

@@ -11,7 +11,7 @@ from minmin.core.precision import full_float32
 from minmin.core.problem import Problem, require_two_blocks
 from minmin.core.start import explain_moved_start, is_flat, make_start
 from minmin.core.vectors import first_array
-from minmin.errors import InputError, show
+from minmin.errors import InputError, UnsupportedError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
 from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
@@ -226,7 +226,10 @@ def minimize(
         built, why = build(method, problem, options, seed)
         outer = built.outer_block(problem)
         if problem.blocks is not None and outer is Outer.Y:
-            raise InputError("leave outer and cost_ratio out: costs=[...] of the problem says which block is outside")
+            raise UnsupportedError(
+                "leave outer and cost_ratio out: costs=[...] of the problem says which block is outside; "
+                "method='reduced-lbfgs' follows them"
+            )
         check_method(built, outer.orient(problem))
         loop = Loop(
             problem,

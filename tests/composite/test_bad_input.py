@@ -90,7 +90,10 @@ def test_methods_that_know_no_terms_name_those_that_do(method, terms):
 @pytest.mark.parametrize(("method", "inner"), [("bam", "nag-ogmg"), ("bam", "newton"), ("reduced-lbfgs", "newton")])
 def test_inner_solvers_that_know_no_terms_take_one_in_x_alone(method, inner):
     options = {"method": method, "inner": inner, "tol": 1e-9}
-    with pytest.raises(UnsupportedError, match=rf"inner='{inner}' does not support a term in y; inner='lbfgs' does"):
+    with pytest.raises(
+        UnsupportedError,
+        match=rf"inner='{inner}' does not support a term in y; take inner='lbfgs', or method='reduced-lbfgs'",
+    ):
         minmin.minimize(Composite(PROBLEM, None, L1(0.1)), **options)
     with pytest.raises(UnsupportedError, match="does not support a term in y"):
         minmin.minimize(Composite(PROBLEM, L1(0.1)), outer="y", **options)

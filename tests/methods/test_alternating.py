@@ -145,5 +145,7 @@ def test_bad_input_gets_a_clear_error():
     with pytest.raises(minmin.InputError, match="accelerated must be True or False"):
         Alternating(accelerated="yes")
     clients = [federated.Client(tight_quadratic(10.0, 10.0, seed)) for seed in range(2)]
-    with pytest.raises(minmin.UnsupportedError, match="in a federation y stays with the clients"):
+    with pytest.raises(
+        minmin.UnsupportedError, match="does not run in a federation; these methods do: reduced-lbfgs, bam"
+    ):
         federated.run(clients, Alternating())

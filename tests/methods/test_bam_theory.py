@@ -12,6 +12,7 @@ from minmin.core.start import make_start
 from minmin.methods import Bam
 from minmin.methods.inner.rules import make_proximal_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.needs import Need
 from minmin.methods.theory import block_parameters
 from minmin.problems import Quadratic
 from reference import ExactQuadratic, glm_minimum, random_glm
@@ -31,7 +32,7 @@ def lyapunov(p, state, x_star, y_star, gap):
     log_kappa,
     log_kappa,
     st.sampled_from([0.5, 1.0]),
-    st.sampled_from(sorted(name for name, solver in INNER_SOLVERS.items() if not solver.needs_rows)),
+    st.sampled_from(sorted(name for name, solver in INNER_SOLVERS.items() if Need.ROWS not in solver.needs)),
 )
 def test_theorem_2_2_lyapunov_decrease_at_every_step(seed, log_kappa_x, log_kappa_y, coupling, inner):
     rng = np.random.default_rng(seed)

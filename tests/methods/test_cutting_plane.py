@@ -235,13 +235,16 @@ def test_what_it_cannot_minimise_is_refused_with_another_method():
     large = Quadratic.random(d_x=201, d_y=2)
     for problem, words in (
         (large, "at most 200 variables in x, and this problem has 201; take method='reduced-lbfgs'"),
-        (small_x(2, 10.0, seed=0, values=False), "needs values of f; method='reduced-lbfgs' needs none"),
+        (
+            small_x(2, 10.0, seed=0, values=False),
+            "needs values of f, and this problem has none; take method='reduced-lbfgs'",
+        ),
     ):
         with pytest.raises(minmin.UnsupportedError, match=words):
             solve(problem)
-    with pytest.raises(minmin.UnsupportedError, match="does not run in a federation; take method='reduced-lbfgs'"):
+    with pytest.raises(minmin.UnsupportedError, match=r"does not run in a federation; .* take method='reduced-lbfgs'"):
         federated.run([federated.Client(Quadratic.random(d_x=2, d_y=2))] * 2, CuttingPlane())
-    with pytest.raises(minmin.UnsupportedError, match=r"cutting-plane, inner=nag.* needs"):
+    with pytest.raises(minmin.UnsupportedError, match=r"inner='nag' needs"):
         solve(small_x(2, 10.0, seed=0, mu_y=None), inner="nag")
     with pytest.raises(minmin.UnsupportedError, match="inner='newton' needs a y-Hessian"):
         solve(as_function(Quadratic.random(d_x=2, d_y=2)), inner="newton")

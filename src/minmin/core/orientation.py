@@ -62,7 +62,7 @@ class Swapped(Wrapped):
 
     @property
     def row_obstacle(self) -> str:
-        return f"{type(self.original).__name__} is not known to be a sum over rows"
+        return f"{self.kind} is not known to be a sum over rows"
 
     def counted(self, tally: Tally) -> Swapped:
         return self.around(self.original.counted(tally.swapped()))

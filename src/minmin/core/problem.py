@@ -180,6 +180,11 @@ class Problem(ABC):
         return Traits.of(self)
 
     @property
+    def kind(self) -> str:
+        """What users call such a problem, for messages."""
+        return type(self).__name__
+
+    @property
     def has_terms(self) -> bool:
         """Whether there is a term in x or in y."""
         return self.term_x is not None or self.term_y is not None
@@ -187,7 +192,7 @@ class Problem(ABC):
     @property
     def row_obstacle(self) -> str:
         """Why a solver cannot draw rows of a sum in y, as a clause; empty if every part's slice is a ``RowSum``."""
-        return f"{type(self).__name__} is not known to be a sum over rows"
+        return f"{self.kind} is not known to be a sum over rows"
 
     @property
     def constants(self) -> Constants | None:

@@ -89,12 +89,15 @@ class RoundingScale(NamedTuple):
         The size of the terms in the gradients that do not depend on x and y; see :meth:`Constants.gradient_noise`.
     value_eps : float
         The precision in which f was computed, where that is lower.
+    difference_terms : float
+        What else is like fixed terms in ∇ᵧf alone, if it is a difference of values.
     """
 
     eps: float
     y_norm: float
     fixed_terms: float = 0.0
     value_eps: float = 0.0
+    difference_terms: float = 0.0
 
     def term_sizes(self, L_x: float, L_y: float, x_norm: float) -> tuple[float, float]:
         """The size of the terms that are summed in ∇ₓf and ∇ᵧf, if H ⪯ diag(L_x, L_y).
@@ -104,4 +107,4 @@ class RoundingScale(NamedTuple):
         """
         root_x, root_y = math.sqrt(L_x), math.sqrt(L_y)
         size = root_x * x_norm + root_y * self.y_norm + self.fixed_terms
-        return root_x * size, root_y * size
+        return root_x * size, root_y * (size + self.difference_terms)

@@ -49,6 +49,10 @@ class Wrapped(SecondOrderProblem):
         twin.original, twin.tally = original, original.tally
         return twin
 
+    @property
+    def kind(self) -> str:
+        return self.original.kind
+
     @abstractmethod
     def fix(self, x: Vector) -> Any:
         """A :class:`WrappedSlice`, or one of the problem inside."""

@@ -19,8 +19,9 @@ from minmin.core.vectors import Vector
 from minmin.errors import InputError, as_count, as_number
 from minmin.federated.problem import RemoteSlice
 from minmin.federated.tasks import ClientTask, Outcome
-from minmin.methods.base import Candidate, Method, require_constants
+from minmin.methods.base import Candidate, Method
 from minmin.methods.inner.partial_minimum import LowerY
+from minmin.methods.needs import require_constants
 
 _NEVER = 10**9
 """More iterations than any run makes."""

@@ -244,7 +244,7 @@ class Client:
             value=float(evaluation.value) if has_value else None,
             grad_y_square=0.0 if grad_y is None else dot(grad_y, grad_y),
             y_square=square(rounding.y_norm),
-            fixed_terms=0.0 if vector is None else rounding.fixed_terms,
+            fixed_terms=0.0 if vector is None else rounding.fixed_terms + rounding.difference_terms,
             eps=rounding.eps,
             memory=memory,
             calls=dict(self._tally.counts),

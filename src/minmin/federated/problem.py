@@ -63,6 +63,10 @@ class Federation(Problem):
         self._fingerprints = [_fingerprint(description) for description in descriptions]
 
     @property
+    def kind(self) -> str:
+        return "federation"
+
+    @property
     def row_obstacle(self) -> str:
         return "the rows are with the clients"
 

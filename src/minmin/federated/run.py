@@ -29,13 +29,14 @@ from minmin.loop.loop import Loop
 from minmin.loop.progress import Progress
 from minmin.loop.stopping import RunEnded, StoppingCriteria
 from minmin.methods.base import Method
-from minmin.methods.registry import build
+from minmin.methods.needs import Feature
+from minmin.methods.registry import build, check_method, names_for
 from minmin.result import Record, Result
 
 _BASELINES: dict[str, type[LocalMethod]] = {
     kind.name: kind for kind in (FederatedReconstruction, FedAvg, Scaffold, ProxSkip)
 }
-_FROM_MINIMIZE = ("reduced-lbfgs", "bam")
+_FROM_MINIMIZE = names_for(Feature.REMOTE)
 
 
 def names() -> list[str]:
@@ -210,7 +211,7 @@ def _build_method(
         if getattr(method, "radius", None) is not None:
             raise UnsupportedError("radius= does not work in a federation yet: add a small penalty at every client")
         method.outer_block(federation).orient(federation)  # raises if y is the outer block
-        method.check(federation)
+        check_method(method, federation)
         return method
     kind = _BASELINES[name]
     allowed = [field.name for field in fields(kind) if field.name not in ("L_x", "L_y")]

@@ -122,10 +122,6 @@ class Adaptive(Method):
     def state_types(self) -> tuple[type, ...]:  # type: ignore[override]
         return AdaptiveState, Seen, *self.method.state_types
 
-    @property
-    def takes_terms(self) -> bool:  # type: ignore[override]
-        return self.method.takes_terms
-
     def init(self, problem: Problem, x: Vector, y: Vector) -> AdaptiveState:
         return AdaptiveState(None, None, None, 0, None, 0.0, Candidate(x, y))
 
@@ -205,15 +201,9 @@ def require_adaptive(adaptive: Any, radius: Any, *, other: str = "") -> None:
         raise InputError(f"adaptive must be True or False, got {adaptive!r}")
     other = other or ("radius" if radius is not None else "")
     if adaptive and other:
-        raise InputError(f"adaptive=True and {other} exclude each other: {other} needs known constants")
-
-
-def require_all_gradients(name: str, problem: Problem) -> None:
-    """Raise if the curvature of f cannot be seen during a run."""
-    if problem.y_is_remote or problem.has_noisy_gradients:
         raise UnsupportedError(
-            f"method {name!r} with adaptive=True compares exact gradients, and here ∇ᵧ stays with the clients or noise "
-            "is added; method='reduced-lbfgs' needs no constants"
+            f"adaptive=True and {other} exclude each other: {other} needs known constants; leave one of them out, or "
+            "take method='reduced-lbfgs'"
         )
 
 

@@ -10,10 +10,10 @@ from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, dot, parts_of, square
-from minmin.errors import UnsupportedError
-from minmin.methods.base import Candidate, Method, require_constants, require_flag
+from minmin.methods.base import Candidate, Method, require_flag
 from minmin.methods.direct_blocks import DirectBlocks, factorize_blocks, has_direct_blocks
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
+from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
 from minmin.methods.secants import SecantPoint, check_constants, check_curvature
 from minmin.methods.theory import is_behind, theory_patience
 from minmin.numerics.dense import DENSE_UP_TO
@@ -147,13 +147,14 @@ class Alternating(Method):
     def __post_init__(self) -> None:
         require_flag("accelerated", self.accelerated)
 
-    def check(self, problem: Problem) -> None:
-        require_constants(self.name, problem)
-        if problem.y_is_remote:
-            raise UnsupportedError(
-                f"method {self.name!r} needs y to minimise over x, and in a federation y stays with the clients; "
-                "method='bam' and method='reduced-lbfgs' run there"
-            )
+    @property
+    def needs(self) -> frozenset[Need]:
+        return KNOWN_CONSTANTS
+
+    @property
+    def takes(self) -> frozenset[Feature]:
+        """Not a federation: y must be here to minimise over x."""
+        return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> AlternatingState:
         constants = require_constants(self.name, problem)

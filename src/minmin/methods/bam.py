@@ -9,13 +9,22 @@ from minmin.core.model_gap import Reached
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, parts_of, square
-from minmin.errors import InputError, UnsupportedError, as_count
+from minmin.errors import UnsupportedError, as_count
 from minmin.log import LOG
-from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
+from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive
 from minmin.methods.bam_steps import SCHEMES, XState, YHalf, YState
-from minmin.methods.base import Candidate, Method, require_choice, require_constants
+from minmin.methods.base import Candidate, Method, require_choice
 from minmin.methods.inner.goal import are_exhausted
 from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.needs import (
+    ALL_FEATURES,
+    KNOWN_CONSTANTS,
+    TERMS,
+    Feature,
+    Need,
+    find_constant_needs,
+    require_constants,
+)
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import block_parameters, theory_patience
@@ -87,7 +96,6 @@ class Bam(AdaptableMethod):
 
     name: ClassVar[str] = "bam"
     state_types: ClassVar[tuple[type, ...]] = (BamState, XState, SecantPoint, *YHalf.memory_types)
-    takes_terms: ClassVar[bool] = True
     inner: str = "lbfgs"
     outer: str = "x"
     radius: float | str | None = None
@@ -101,8 +109,10 @@ class Bam(AdaptableMethod):
         require_choice("scheme", self.scheme, SCHEMES)
         as_count(self.seed, "seed")
         check_radius(self.radius)
-        if self.radius is not None and INNER_SOLVERS[self.inner].needs_rows:
-            raise InputError(f"inner={self.inner!r} does not take a radius; inner='lbfgs' does")
+        if self.radius is not None and Need.ROWS in INNER_SOLVERS[self.inner].needs:
+            raise UnsupportedError(
+                f"inner={self.inner!r} does not take a radius; inner='lbfgs' does; or take method='reduced-lbfgs'"
+            )
         given = {"outer='auto'": self.outer == "auto", "scheme='triple-momentum'": self.scheme != "nesterov"}
         require_adaptive(
             self.adaptive, self.radius, other=next((option for option, is_on in given.items() if is_on), "")
@@ -113,25 +123,26 @@ class Bam(AdaptableMethod):
             return Adaptive(replace(self, adaptive=False), joint=False)
         return aim_regularized(self, replace(self, radius=None), self.radius, tol)
 
-    def check(self, problem: Problem) -> None:
-        if self.adaptive:
-            require_all_gradients(self.name, problem)
-        else:
-            require_constants(self.name, problem, may_be_flat=self.radius is not None)
-        if problem.has_terms and self.scheme != "nesterov":
-            raise UnsupportedError(f"scheme={self.scheme!r} does not support terms in x or y; scheme='nesterov' does")
+    @property
+    def needs(self) -> frozenset[Need]:
+        constants = find_constant_needs(adaptive=self.adaptive, may_be_flat=self.radius is not None)
+        return constants | (INNER_SOLVERS[self.inner].needs - KNOWN_CONSTANTS)
+
+    @property
+    def takes(self) -> frozenset[Feature]:
         solver = INNER_SOLVERS[self.inner]
-        solver.check(problem)
-        if solver.needs_y_hessian and problem.blocks is not None and len(problem.blocks.rest) > 1:
-            raise UnsupportedError(f"inner={self.inner!r} takes two blocks; for more give inner='lbfgs'")
+        refused = solver.refuses | (TERMS if self.scheme != "nesterov" else frozenset())
+        return ALL_FEATURES - refused - ({Feature.BLOCKS} if Need.Y_HESSIAN in solver.needs else set())
 
     def outer_block(self, problem: Problem) -> Outer:
         """The block that the user chose, or the one that "auto" chooses."""
         if self.outer != "auto":
             return Outer(self.outer)
-        constants = require_constants(self.name, problem)
+        constants = problem.constants
+        if constants is None:  # it will be refused
+            return Outer.X
         exchange_pays = constants.kappa_x > max(_ILL_CONDITIONED, _CLEAR_RATIO * constants.kappa_y)
-        outer = Outer.Y if exchange_pays and not INNER_SOLVERS[self.inner].needs_y_hessian else Outer.X
+        outer = Outer.Y if exchange_pays and Need.Y_HESSIAN not in INNER_SOLVERS[self.inner].needs else Outer.X
         kappas = constants.kappa_x, constants.kappa_y
         LOG.info("auto took outer=%r: kappa_x = %.3g, kappa_y = %.3g", outer.value, *kappas)
         return outer

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.bound import UNKNOWN, Bound
-from minmin.core.constants import Constants
-from minmin.core.orientation import Outer, Swapped
+from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
-from minmin.core.split import SplitProblem
 from minmin.core.vectors import Vector
-from minmin.errors import InputError, UnsupportedError, near_names, show
+from minmin.errors import InputError, near_names, show
+from minmin.methods.needs import ALL_FEATURES, TERMS, Feature, Need
 
 
 class Candidate(NamedTuple):
@@ -108,9 +106,12 @@ class Method(ABC):
     state_types : tuple of types
         The NamedTuples in its state, besides :class:`Candidate` and :class:`minmin.Bound`. A checkpoint can hold no
         others.
+    needs : frozenset of Need
+        What a problem must have.
+    takes : frozenset of Feature
+        What a problem may have. A method that does not know of terms would minimise f alone, so it must say so.
     takes_terms : bool
-        Whether it minimises problems with terms, see :class:`minmin.problems.Composite`. A method that does not know
-        of them would minimise f alone, so it is refused.
+        The same for terms alone, in place of ``takes``.
     takes_target : bool
         Whether ``step(problem, state, target)`` takes the :class:`Target` of the run, to compute no more exactly than
         that needs. A run may be resumed under another target, so states must not depend on it.
@@ -121,8 +122,16 @@ class Method(ABC):
     takes_terms: ClassVar[bool] = False
     takes_target: ClassVar[bool] = False
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset()
+
+    @property
+    def takes(self) -> frozenset[Feature]:
+        return ALL_FEATURES if self.takes_terms else ALL_FEATURES - TERMS
+
     def check(self, problem: Problem) -> None:
-        """Raise, before any work, if the problem lacks something that the method needs."""
+        """Raise, before any work, if the method cannot minimise the problem for a reason that ``needs`` cannot say."""
         return
 
     @abstractmethod
@@ -152,72 +161,6 @@ class Method(ABC):
 DEFAULT_PATIENCE = 2000
 """For methods without a theory of how many iterations may pass. reduced-lbfgs without constants took at most 90 between
 two halvings of its bound on quadratics with κ up to 5·10⁷, and 45 on a9a; the rest is a margin."""
-
-
-def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False) -> Constants:
-    """The problem's constants; an error if they are not known, or not all L finite and mu > 0, unless it may be 0."""
-    constants = problem.constants
-    hint = "; or give adaptive=True, which estimates them during the run" if name in ("bam", "nag") else ""
-    if constants is None and problem.blocks is not None:
-        raise UnsupportedError(
-            f"method {name!r} needs the problem's constants; give L=[...] and mu=[...], with one number per block{hint}"
-        )
-    if constants is None and isinstance(problem, SplitProblem):
-        bare = " and ".join(part for part in "fg" if getattr(problem, part).constants is None)
-        raise UnsupportedError(
-            f"method {name!r} needs the constants of f and of g; there are none of {bare}: give it "
-            "constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...), or estimate them with "
-            f"minmin.estimate_constants{hint}"
-        )
-    if constants is None:
-        raise UnsupportedError(
-            f"method {name!r} needs the problem's constants; give constants=minmin.Constants(L_x=..., L_y=..., "
-            "mu_x=..., mu_y=...): help(minmin.Constants) says how to find them; or estimate them: "
-            f"constants=minmin.estimate_constants(problem){hint}"
-        )
-    smoothness, convexity = (constants.L_x, constants.L_y), (constants.mu_x, constants.mu_y)
-    for in_y, (L, mu) in enumerate(zip(smoothness, convexity, strict=True)):
-        if math.isinf(L):
-            raise UnsupportedError(
-                f"method {name!r} needs a finite {constants.name('L', bool(in_y))}, and this problem has none; "
-                "give constants that hold on the region of the run: "
-                f"minmin.estimate_constants(problem, x, y) estimates them{hint}"
-            )
-        if mu == 0.0 and not may_be_flat:
-            mu_name = constants.name("mu", bool(in_y))
-            raise UnsupportedError(
-                f"method {name!r} needs {mu_name} > 0, and this problem has {mu_name} = 0; add a small penalty on "
-                f"{constants.blocks[in_y]}; or give radius=, a distance from the start to a minimiser, or "
-                "radius='auto': bam, nag, acdm and lincoupling take it"
-            )
-    return constants
-
-
-def refuse_terms(name: str, problem: Problem, others: Iterable[str]) -> None:
-    """Raise if the problem has terms, for a method that does not know them; ``others`` are methods that do."""
-    if problem.has_terms:
-        raise UnsupportedError(
-            f"method {name!r} does not support terms in x or y yet; these methods do: {', '.join(others)}"
-        )
-
-
-def require_second_order(name: str, problem: Problem) -> None:
-    """Raise if the problem has no Hessian products."""
-    if not problem.is_second_order:
-        raise UnsupportedError(
-            f"{name} needs a SecondOrderProblem, with products of the Hessian, which {type(problem).__name__} is not; "
-            "method='reduced-lbfgs' needs only gradients"
-        )
-
-
-def require_y_hessian(name: str, problem: Problem) -> None:
-    """Raise if the problem has no y-Hessian."""
-    if not problem.has_y_hessian:
-        original = problem.original if isinstance(problem, Swapped) else problem
-        raise UnsupportedError(
-            f"{name} needs a y-Hessian, which {type(original).__name__} does not have; "
-            "inner='lbfgs' needs only gradients"
-        )
 
 
 def require_choice(option: str, value: object, known: Any) -> None:

@@ -10,7 +10,8 @@ from typing import ClassVar, NamedTuple
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector
 from minmin.errors import as_count
-from minmin.methods.base import Candidate, Method, require_constants, require_flag
+from minmin.methods.base import Candidate, Method, require_flag
+from minmin.methods.needs import Feature, Need, find_constant_needs, require_constants
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import Metric, metric, theory_patience
@@ -78,8 +79,13 @@ class CoordinateMethod(Method):
         if self.certify_every is not None:
             object.__setattr__(self, "certify_every", as_count(self.certify_every, "certify_every"))
 
-    def check(self, problem: Problem) -> None:
-        require_constants(self.name, problem, may_be_flat=self.radius is not None)
+    @property
+    def needs(self) -> frozenset[Need]:
+        return find_constant_needs(may_be_flat=self.radius is not None)
+
+    @property
+    def takes(self) -> frozenset[Feature]:
+        return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def aim(self, tol: float) -> Method:
         every = _CERTIFY_STAGES_EVERY if self.certify_every is None else self.certify_every

@@ -17,18 +17,16 @@ from minmin.errors import (
     ConstantsError,
     InputError,
     NonFiniteError,
-    UnsupportedError,
     as_number,
 )
-from minmin.methods.base import Candidate, Method, require_constants
+from minmin.methods.base import Candidate, Method
 from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingState, find_value_size, find_y_error
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
+from minmin.methods.needs import Feature, Need
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.numerics.central_path import find_path_point, find_reach, start_path
 
-_MOST_VARIABLES = 200
-"""A choice: the calls of ∇ₓ grow with d_x, and a step takes time like its cube."""
 _KEPT_CUTS = 6
 """For every variable in x; the others are dropped. Twelve functions with d_x = 2, 5, 10, 20 and κ_x = 10, 10³, 10⁵, to
 1e-8 of their range, take 845 calls of ∇ₓ in total with 2, 799 with 3, 806 with 6 and 804 with 16."""
@@ -100,19 +98,13 @@ class CuttingPlane(Method):
             raise InputError(f"radius = {self.radius} must be positive and finite: how far a minimum in x may be")
         require_reduced_solver(self.inner)
 
-    def check(self, problem: Problem) -> None:
-        if problem.y_is_remote:
-            raise UnsupportedError(f"method {self.name!r} does not run in a federation; take method='reduced-lbfgs'")
-        if problem.d_x > _MOST_VARIABLES:
-            raise UnsupportedError(
-                f"method {self.name!r} is for at most {_MOST_VARIABLES} variables in x, and this problem has "
-                f"{problem.d_x}; take method='reduced-lbfgs'"
-            )
-        if not problem.has_value:
-            raise UnsupportedError(f"method {self.name!r} needs values of f; method='reduced-lbfgs' needs none")
-        INNER_SOLVERS[self.inner].check(problem)
-        if INNER_SOLVERS[self.inner].needs_constants:
-            require_constants(f"{self.name}, inner={self.inner}", problem)
+    @property
+    def needs(self) -> frozenset[Need]:
+        return INNER_SOLVERS[self.inner].needs | {Need.VALUES, Need.FEW_IN_X}
+
+    @property
+    def takes(self) -> frozenset[Feature]:
+        return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> CuttingState:
         task = LowerY(self.inner, None, problem.constants, stateless=False)

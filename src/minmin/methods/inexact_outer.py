@@ -9,9 +9,10 @@ from typing import ClassVar, NamedTuple
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, parts_of, square
 from minmin.errors import InputError, as_number
-from minmin.methods.base import NO_TARGET, Candidate, Method, Target, require_constants
+from minmin.methods.base import NO_TARGET, Candidate, Method, Target
 from minmin.methods.inner.goal import are_exhausted
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
+from minmin.methods.needs import KNOWN_CONSTANTS, Need, require_constants
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import momentum, theory_patience
 
@@ -72,8 +73,9 @@ class InexactOuter(Method):
             raise InputError(f"accuracy = {accuracy} must be positive and finite: how far f may be above min_y f(x, y)")
         object.__setattr__(self, "accuracy", accuracy)
 
-    def check(self, problem: Problem) -> None:
-        require_constants(self.name, problem)
+    @property
+    def needs(self) -> frozenset[Need]:
+        return KNOWN_CONSTANTS
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> InexactOuterState:
         task = SolveY("nag", 0.0, require_constants(self.name, problem))

@@ -10,8 +10,9 @@ from minmin.core.model_gap import Reached
 from minmin.core.problem import Problem
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, square
-from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive, require_all_gradients
-from minmin.methods.base import Candidate, Method, require_constants, require_flag
+from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive
+from minmin.methods.base import Candidate, Method, require_flag
+from minmin.methods.needs import ALL_FEATURES, Feature, Need, find_constant_needs, require_constants
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import Metric, metric, momentum, theory_patience
@@ -53,7 +54,6 @@ class Nag(AdaptableMethod):
 
     name: ClassVar[str] = "nag"
     state_types: ClassVar[tuple[type, ...]] = (NagState, SecantPoint)
-    takes_terms: ClassVar[bool] = True
     rescale: bool = False
     radius: float | str | None = None
     adaptive: bool = False
@@ -63,11 +63,13 @@ class Nag(AdaptableMethod):
         check_radius(self.radius)
         require_adaptive(self.adaptive, self.radius, other="rescale=True" if self.rescale else "")
 
-    def check(self, problem: Problem) -> None:
-        if self.adaptive:
-            require_all_gradients(self.name, problem)
-        else:
-            require_constants(self.name, problem, may_be_flat=self.radius is not None)
+    @property
+    def needs(self) -> frozenset[Need]:
+        return find_constant_needs(adaptive=self.adaptive, may_be_flat=self.radius is not None)
+
+    @property
+    def takes(self) -> frozenset[Feature]:
+        return ALL_FEATURES - {Feature.REMOTE}
 
     def aim(self, tol: float) -> Method:
         if self.adaptive:

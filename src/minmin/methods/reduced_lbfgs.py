@@ -19,15 +19,15 @@ from minmin.methods.base import (
     Method,
     Target,
     require_choice,
-    require_constants,
     require_flag,
 )
 from minmin.methods.convexity import Visit
 from minmin.methods.gap_estimate import GapEstimate
 from minmin.methods.inner.partial_minimum import LowerY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
+from minmin.methods.needs import ALL_FEATURES, Feature, Need
 from minmin.methods.reduced_state import ReducedState
-from minmin.methods.reduced_step import ReducedStep, choose_inner
+from minmin.methods.reduced_step import ReducedStep
 from minmin.methods.theory import block_parameters, can_guard, theory_patience
 from minmin.methods.watch import Watch
 from minmin.numerics.lbfgs import Pairs
@@ -87,7 +87,6 @@ class ReducedLbfgs(Method):
         Visit,
         *Bam.state_types,
     )
-    takes_terms: ClassVar[bool] = True
     takes_target: ClassVar[bool] = True
     inner: str = "auto"
     outer: str = "x"
@@ -102,11 +101,13 @@ class ReducedLbfgs(Method):
         require_reduced_solver(self.inner, "auto")
         require_choice("outer", self.outer, ("x", "y"))
 
-    def check(self, problem: Problem) -> None:
-        solver = INNER_SOLVERS[choose_inner(self.inner, problem)]
-        solver.check(problem)
-        if solver.needs_constants:
-            require_constants(f"{self.name}, inner={self.inner}", problem)
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset() if self.inner == "auto" else INNER_SOLVERS[self.inner].needs
+
+    @property
+    def takes(self) -> frozenset[Feature]:
+        return ALL_FEATURES if self.inner == "auto" else ALL_FEATURES - INNER_SOLVERS[self.inner].refuses
 
     def outer_block(self, problem: Problem) -> Outer:
         return Outer(self.outer)

@@ -12,7 +12,8 @@ from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
 from minmin.core.vectors import Vector, dot, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number
-from minmin.methods.base import NO_TARGET, Candidate, Method, Target, require_second_order
+from minmin.methods.base import NO_TARGET, Candidate, Method, Target
+from minmin.methods.needs import Feature, Need
 from minmin.methods.newton_step import NewtonState, NewtonStep, solve_newton_system
 from minmin.methods.y_system import YStep, YSystem
 from minmin.numerics.step_search import search_step
@@ -112,8 +113,13 @@ class ReducedNewton(Method):
         if not 0.0 <= as_number(self.forcing_power, "forcing_power") <= 1.0:
             raise InputError(f"forcing_power = {self.forcing_power} must lie between 0 and 1")
 
-    def check(self, problem: Problem) -> None:
-        require_second_order(f"method {self.name!r}", problem)
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({Need.HESSIANS})
+
+    @property
+    def takes(self) -> frozenset[Feature]:
+        return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def init(self, problem: SecondOrderProblem, x: Vector, y: Vector) -> NewtonState:
         return NewtonState(

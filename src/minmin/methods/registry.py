@@ -11,31 +11,38 @@ from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_count, as_number, near_names
 from minmin.methods.alternating import Alternating
 from minmin.methods.bam import Bam
-from minmin.methods.base import Method, refuse_terms
+from minmin.methods.base import Method
 from minmin.methods.coordinate import Acdm, LinCoupling
 from minmin.methods.cutting_plane import CuttingPlane
 from minmin.methods.inexact_outer import InexactOuter
 from minmin.methods.keywords import OF_MINIMIZE, Keywords
 from minmin.methods.nag import Nag
+from minmin.methods.needs import Feature, refuse_misfit
 from minmin.methods.reduced_lbfgs import ReducedLbfgs
 from minmin.methods.reduced_newton import ReducedNewton
 from minmin.methods.sliding import Sliding, explain_sliding
 
 _KINDS = (ReducedNewton, ReducedLbfgs, Bam, Nag, Acdm, LinCoupling, InexactOuter, Alternating, CuttingPlane, Sliding)
 _METHODS: dict[str, type[Method]] = {kind.name: kind for kind in _KINDS}
+_OTHERS = [kind() for kind in (ReducedLbfgs, ReducedNewton, *_KINDS[2:])]
+"""What is recommended where a method does not work, the best one first."""
 _RENAMED_OPTIONS = {"looseness": "inner_tolerance_ratio"}
 
 
 def check_method(method: Method, problem: Problem) -> None:
     """Raise, before any work, if a method cannot minimise the problem, whose outer block is x."""
-    if not method.takes_terms:
-        refuse_terms(method.name, problem, [name for name, kind in _METHODS.items() if kind.takes_terms])
+    refuse_misfit(method, problem, _OTHERS)
     method.check(problem)
 
 
 def names() -> list[str]:
     """The names that ``minimize(method=...)`` takes."""
     return ["auto", *_METHODS]
+
+
+def names_for(feature: Feature) -> tuple[str, ...]:
+    """The names of the methods that take problems with this feature."""
+    return tuple(name for name, kind in _METHODS.items() if feature in kind().takes)
 
 
 def describe() -> dict[str, str]:

@@ -12,7 +12,8 @@ from minmin.core.problem import Problem
 from minmin.core.regularized import Regularized
 from minmin.core.vectors import Vector, norm
 from minmin.errors import InputError, as_number
-from minmin.methods.base import Candidate, Method, require_constants
+from minmin.methods.base import Candidate, Method
+from minmin.methods.needs import require_constants
 
 _FIRST_CONDITION = 100.0
 """The condition number of a regularised block in the first stage. The value hardly matters: with 10, 100 and 1000, bam

@@ -12,18 +12,19 @@ from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.split import SplitProblem
 from minmin.core.vectors import Vector, largest_entry, norm, square
-from minmin.errors import NonFiniteError, UnsupportedError
+from minmin.errors import NonFiniteError
 from minmin.methods.bam_steps import YState, finish_half
-from minmin.methods.base import Candidate, Method, require_choice, require_constants
+from minmin.methods.base import Candidate, Method, require_choice
 from minmin.methods.inner.goal import are_exhausted
 from minmin.methods.inner.linearized import LinearizedEvaluation, make_sliding_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.sliding_parameters import SlidingParameters, sliding_parameters
 from minmin.methods.theory import theory_patience
 from minmin.numerics.lbfgs import Pairs
 
-INNER = tuple(name for name, solver in INNER_SOLVERS.items() if not solver.needs_y_hessian)
+INNER = ("lbfgs", "nag", "nag-ogmg")
 _CLEAR_RATIO = 10.0
 """L_g is clearly above L_f from this ratio on. On nine quadratics with L_f/μ from 10 to 10³ sliding computes ∇f at 1209
 points where L_g = L_f, and reduced-lbfgs at 1065; where L_g = 10 L_f it is 1209 against 2363."""
@@ -87,8 +88,13 @@ class Sliding(Method):
     def __post_init__(self) -> None:
         require_choice("inner", self.inner, INNER)
 
-    def check(self, problem: Problem) -> None:
-        require_constants(self.name, _require_split(problem))
+    @property
+    def needs(self) -> frozenset[Need]:
+        return KNOWN_CONSTANTS | {Need.SPLIT}
+
+    @property
+    def takes(self) -> frozenset[Feature]:
+        return frozenset()
 
     def init(self, problem: SplitProblem, x: Vector, y: Vector) -> SlidingState:
         z = sliding_parameters(*_find_constants(problem)).join(x, y)
@@ -146,17 +152,9 @@ def _bound(
     return by_gradient.lower(-0.5 * p.smoothness * square(norm(moved)))
 
 
-def _require_split(problem: Problem) -> SplitProblem:
-    if not isinstance(problem, SplitProblem):
-        raise UnsupportedError(
-            f"method 'sliding' needs f + g, whose gradients it asks for separately, and not a "
-            f"{type(problem).__name__}: give minmin.problems.Split(f, g), with f the expensive one"
-        )
-    return problem
-
-
 def _find_constants(problem: Problem) -> tuple[Constants, Constants]:
-    both = _require_split(problem).constants_of_both
+    assert isinstance(problem, SplitProblem)
+    both = problem.constants_of_both
     assert both is not None
     return both
 

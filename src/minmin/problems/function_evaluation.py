@@ -56,7 +56,7 @@ class _FunctionEvaluation(Evaluation):
     def _compute_rounding(self) -> RoundingScale:
         """In the lowest precision that a callable has returned so far: it may be single precision."""
         terms = 0.0 if self._problem.grad_y is not None else self._difference_terms(self._coarsest_eps)
-        return RoundingScale(self._coarsest_eps, norm(self.y), terms, self._value_eps)
+        return RoundingScale(self._coarsest_eps, norm(self.y), 0.0, self._value_eps, terms)
 
     def note_precision(self, eps: float) -> None:
         if eps > self._coarsest_eps:

@@ -263,7 +263,8 @@ class _SplitEvaluation(WrappedEvaluation):
         """That of f, with the precision of the worse one and the fixed terms of both."""
         of_f, of_g = self.original.rounding, self._of_g.rounding
         eps, value_eps = max(of_f.eps, of_g.eps), max(of_f.value_eps, of_g.value_eps)
-        return of_f._replace(eps=eps, fixed_terms=of_f.fixed_terms + of_g.fixed_terms, value_eps=value_eps)
+        fixed, in_y = of_f.fixed_terms + of_g.fixed_terms, of_f.difference_terms + of_g.difference_terms
+        return of_f._replace(eps=eps, fixed_terms=fixed, value_eps=value_eps, difference_terms=in_y)
 
     def _compute_value(self) -> float:
         return self.original.value + self._of_g.value

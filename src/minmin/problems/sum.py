@@ -237,11 +237,12 @@ class _SumEvaluation(SecondOrderEvaluation):
     def rounding(self) -> RoundingScale:
         """Not cached: every gradient may show that a term computes in lower precision."""
         scales = [e.rounding for e in self._evaluations]
-        y_norm, fixed_terms = (
-            math.sqrt(sum(w * size * size for w, size in zip(self._weights, sizes, strict=True)))
-            for sizes in ([s.y_norm for s in scales], [s.fixed_terms for s in scales])
+        y_norm, fixed_terms, difference_terms = (
+            math.sqrt(sum(w * getattr(s, name) ** 2 for w, s in zip(self._weights, scales, strict=True)))
+            for name in ("y_norm", "fixed_terms", "difference_terms")
         )
-        return RoundingScale(max(s.eps for s in scales), y_norm, fixed_terms, max(s.value_eps for s in scales))
+        eps, value_eps = max(s.eps for s in scales), max(s.value_eps for s in scales)
+        return RoundingScale(eps, y_norm, fixed_terms, value_eps, difference_terms)
 
     def _compute_value(self) -> float:
         return float(self._add_up([e.value for e in self._evaluations]))

@@ -6,10 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from minmin.core.arrays import Array
-from minmin.core.problem import Problem
-from minmin.errors import UnsupportedError
-from minmin.methods.base import require_y_hessian
 from minmin.methods.inner.goal import InnerGoal, InnerPoint
+from minmin.methods.needs import Feature, Need
 
 
 class InnerSolver(ABC):
@@ -18,35 +16,18 @@ class InnerSolver(ABC):
     Attributes
     ----------
     name : str
-    needs_y_hessian, needs_constants : bool
+    needs : frozenset of Need
+        What a problem must have.
     needs_center : bool
         Whether it needs :attr:`InnerGoal.center`, which only BAM has.
-    needs_rows : bool
-        Whether it draws rows of a sum, see :class:`minmin.core.row_sum.RowSum`; only BAM asks for that.
-    takes_term : bool
-        Whether it minimises an objective with a term.
+    refuses : frozenset of Feature
+        What a problem must not have.
     """
 
     name: ClassVar[str]
-    needs_y_hessian: ClassVar[bool] = False
-    needs_constants: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Need]] = frozenset()
     needs_center: ClassVar[bool] = False
-    needs_rows: ClassVar[bool] = False
-    takes_term: ClassVar[bool] = False
-
-    def check(self, problem: Problem) -> None:
-        """Raise if there is a term in y that the solver cannot take, or if the problem has no rows or y-Hessian."""
-        if problem.term_y is not None and not self.takes_term:
-            raise UnsupportedError(
-                f"inner={self.name!r} does not support a term in y; inner='lbfgs' does, and with constants inner='nag'"
-            )
-        if self.needs_rows and problem.row_obstacle:
-            raise UnsupportedError(
-                f"inner={self.name!r} draws rows of a sum over rows in y, such as a GLM with the logistic or the "
-                f"squared loss; {problem.row_obstacle}; take inner='lbfgs'"
-            )
-        if self.needs_y_hessian:
-            require_y_hessian(f"inner={self.name!r}", problem)
+    refuses: ClassVar[frozenset[Feature]] = frozenset()
 
     def init(self, y: Array, seed: int = 0) -> Any:
         """The memory before the first solve: arrays, numbers, or NamedTuples of them. The seed is for random draws."""

@@ -13,6 +13,7 @@ from minmin.core.vectors import dot, norm
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, first_step, grow_where_flat
 from minmin.methods.inner.nag import start_again
+from minmin.methods.needs import Feature, Need
 from minmin.methods.proximal_step import find_proximal_step
 from minmin.numerics.lbfgs import Pairs, inverse_times, remember
 from minmin.numerics.step_search import StepSearch
@@ -27,7 +28,6 @@ class LbfgsSolver(InnerSolver):
     """
 
     name = "lbfgs"
-    takes_term = True
 
     def init(self, y: Array, seed: int = 0) -> Pairs:
         return Pairs()
@@ -87,8 +87,8 @@ class NewtonSolver(LbfgsSolver):
     """Newton's method with the problem's y-Hessian; an L-BFGS step if that is singular."""
 
     name = "newton"
-    needs_y_hessian = True
-    takes_term = False
+    needs = frozenset({Need.Y_HESSIAN})
+    refuses = frozenset({Feature.TERM_Y})
 
     def _step(self, goal: InnerGoal, point: InnerPoint, memory: Pairs) -> tuple[Array, bool]:
         evaluation = point.evaluation

@@ -12,6 +12,7 @@ from minmin.core.row_sum import RowSum
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
 from minmin.methods.inner.nag import descend, learn_between, start_again
+from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need
 
 _SNAPSHOT_WEIGHT = 0.5
 """θ₂ of the reference."""
@@ -54,8 +55,8 @@ class KatyushaSolver(InnerSolver):
     """
 
     name = "katyusha"
-    needs_constants = True
-    needs_rows = True
+    needs = KNOWN_CONSTANTS | {Need.ROWS}
+    refuses = frozenset({Feature.TERM_Y})
 
     def init(self, y: Array, seed: int = 0) -> KatyushaMemory:
         return KatyushaMemory(seed, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from minmin.core.vectors import dot
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
+from minmin.methods.needs import KNOWN_CONSTANTS
 from minmin.methods.theory import momentum
 
 
@@ -16,8 +17,7 @@ class NagSolver(InnerSolver):
     """
 
     name = "nag"
-    needs_constants = True
-    takes_term = True
+    needs = KNOWN_CONSTANTS
 
     def solve(self, goal: InnerGoal, memory: None) -> tuple[InnerPoint, None]:
         return start_again(goal, descend(goal, goal.begin())), None

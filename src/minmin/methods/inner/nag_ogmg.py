@@ -9,6 +9,7 @@ import math
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
 from minmin.methods.inner.nag import learn_between
+from minmin.methods.needs import KNOWN_CONSTANTS, Feature
 from minmin.methods.ogmg import nag_ogm_g_points
 
 _STEPS_PER_ROOT = 2.38
@@ -25,8 +26,9 @@ class NagOgmgSolver(InnerSolver):
     """
 
     name = "nag-ogmg"
-    needs_constants = True
+    needs = KNOWN_CONSTANTS
     needs_center = True
+    refuses = frozenset({Feature.TERM_Y})
 
     def solve(self, goal: InnerGoal, memory: None) -> tuple[InnerPoint, None]:
         half = math.ceil(_STEPS_PER_ROOT * math.sqrt(goal.smoothness / goal.shift))

@@ -17,6 +17,7 @@ from minmin.methods.inner.eliminating import eliminate
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, Rule, count_failures
 from minmin.methods.inner.rules import ProvedAccuracy
 from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.needs import Need
 from minmin.numerics.lbfgs import Pairs
 
 _FIRST_FRACTION = 0.01
@@ -269,7 +270,7 @@ class LowerY(YTask):
     def _lower(self, part: Slice, before: YMemory) -> tuple[YMemory, Evaluation]:
         """Lower f from a memory."""
         solver = INNER_SOLVERS[self.inner]
-        rule = AllowedGain(before, self.allowed, proves=solver.needs_constants)
+        rule = AllowedGain(before, self.allowed, proves=Need.CONSTANTS in solver.needs)
         goal = InnerGoal(
             part,
             before.y,

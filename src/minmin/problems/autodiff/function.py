@@ -35,6 +35,10 @@ class AutodiffFunction(SecondOrderProblem):
         self._prototype = choose_prototype(*oracle.structures)
 
     @property
+    def kind(self) -> str:
+        return "function of JAX or PyTorch"
+
+    @property
     def constants(self) -> Constants | None:
         return self._constants
 

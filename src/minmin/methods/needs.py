@@ -1,0 +1,234 @@
+"""What a method needs of a problem, and what it takes, as data; one place writes every refusal, with a remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from minmin.core.constants import Constants
+from minmin.core.problem import Problem
+from minmin.core.split import SplitProblem
+from minmin.errors import InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from minmin.methods.base import Method
+
+MOST_IN_X = 200
+"""What "few variables in x" means. A choice: the calls of ∇ₓ of cutting planes grow with d_x, and a step takes time
+like its cube."""
+
+
+class Need(Enum):
+    """What a method may need of a problem; the value is its name in tables."""
+
+    CONSTANTS = "constants"
+    FINITE_L = "finite L"
+    POSITIVE_MU = "mu > 0"
+    VALUES = "values"
+    HESSIANS = "products with the Hessian"
+    Y_HESSIAN = "a y-Hessian"
+    SPLIT = "f + g"
+    ROWS = "rows of a sum"
+    EXACT_GRADIENTS = "exact gradients"
+    FEW_IN_X = f"at most {MOST_IN_X} variables in x"
+
+    def find_lack(self, problem: Problem) -> str:
+        """What the problem lacks, as the predicate of a sentence about the method; empty if it lacks nothing."""
+        return _LACKS[self](problem)
+
+
+class Feature(Enum):
+    """What a problem may have, and a method may not take; the value is its name in tables."""
+
+    TERM_X = "a term in x"
+    TERM_Y = "a term in y"
+    PARTS = "a Sum"
+    BLOCKS = "three or more blocks"
+    REMOTE = "a federation"
+
+    def is_in(self, problem: Problem) -> bool:
+        """Whether the problem has it."""
+        return {
+            Feature.TERM_X: problem.term_x is not None,
+            Feature.TERM_Y: problem.term_y is not None,
+            Feature.PARTS: bool(problem.part_sizes) and not problem.y_is_remote,
+            Feature.BLOCKS: problem.blocks is not None and len(problem.blocks.sizes) > 2,
+            Feature.REMOTE: problem.y_is_remote,
+        }[self]
+
+
+ALL_FEATURES = frozenset(Feature)
+TERMS = frozenset({Feature.TERM_X, Feature.TERM_Y})
+KNOWN_CONSTANTS = frozenset({Need.CONSTANTS, Need.FINITE_L, Need.POSITIVE_MU})
+_REFUSED = {
+    Feature.TERM_X: "does not support terms in x or y",
+    Feature.TERM_Y: "does not support a term in y",
+    Feature.PARTS: "does not support a Sum",
+    Feature.BLOCKS: "takes two blocks",
+    Feature.REMOTE: "does not run in a federation",
+}
+_OTHER_OPTIONS: tuple[tuple[str, Any, str], ...] = (
+    ("inner", "lbfgs", "inner='lbfgs'"),
+    ("scheme", "nesterov", "scheme='nesterov'"),
+    ("outer", "x", "outer='x'"),
+    ("radius", None, "no radius"),
+    ("adaptive", False, "adaptive=False"),
+    ("radius", "auto", "radius=, a distance from the start to a minimiser, or radius='auto'"),
+    ("adaptive", True, "adaptive=True, which estimates them during the run"),
+)
+"""Options that may make a method accept a problem, in the order in which they are tried, and what to say of them."""
+
+
+def find_misfits(method: Method, problem: Problem) -> Iterator[Need | Feature]:
+    """What keeps a method from minimising a problem, whose outer block is x."""
+    yield from (feature for feature in Feature if feature.is_in(problem) and feature not in method.takes)
+    needs = method.needs
+    for need in Need:
+        if need in needs and need.find_lack(problem):
+            yield need
+            return  # later ones rest on earlier ones: constants must be known to be finite
+
+
+def fits(method: Method, problem: Problem) -> bool:
+    """Whether a method can minimise a problem, whose outer block is x."""
+    return next(find_misfits(method, problem), None) is None
+
+
+def refuse_misfit(method: Method, problem: Problem, others: Sequence[Method]) -> None:
+    """Raise if a method cannot minimise a problem; ``others`` are methods to recommend instead, the best one first."""
+    misfit = next(find_misfits(method, problem), None)
+    if misfit is None:
+        return
+    culprit = _find_culprit(method, misfit)
+    if isinstance(misfit, Need):
+        predicate = misfit.find_lack(problem)
+    else:
+        predicate = _REFUSED[misfit]
+        if culprit.startswith("method"):
+            predicate = _REFUSED[Feature.TERM_X] if misfit in TERMS else predicate
+            predicate += f"; these methods do: {', '.join(other.name for other in others if misfit in other.takes)}"
+    remedies = [words for name, value, words in _OTHER_OPTIONS if _fits_with(method, problem, name, value)][:1]
+    remedies += [f"method={other.name!r}" for other in others if fits(other, problem)][:1]
+    verb = "or give" if "; give" in predicate or "; add" in predicate else "take"
+    raise UnsupportedError(f"{culprit} {predicate}; {verb} {', or '.join(remedies)}")
+
+
+def _fits_with(method: Method, problem: Problem, name: str, value: Any) -> bool:
+    """Whether the method would fit the problem with this value of an option in place of another one."""
+    if getattr(method, name, value) == value:
+        return False
+    try:
+        return fits(replace(method, **{name: value}), problem)  # type: ignore[type-var]
+    except InputError:  # options that exclude each other
+        return False
+
+
+def _find_culprit(method: Method, misfit: Need | Feature) -> str:
+    """The option whose default needs less or takes more, or else the method."""
+    for field in fields(method):  # type: ignore[arg-type]
+        value = getattr(method, field.name)
+        if value == field.default:
+            continue
+        plain = replace(method, **{field.name: field.default})  # type: ignore[type-var]
+        if misfit not in plain.needs if isinstance(misfit, Need) else misfit in plain.takes:
+            return f"{field.name}={value!r}"
+    return f"method {method.name!r}"
+
+
+def find_constant_needs(*, adaptive: bool = False, may_be_flat: bool = False) -> frozenset[Need]:
+    """What a method with momentum needs of the constants: nothing if it estimates them, no mu > 0 with a radius."""
+    if adaptive:
+        return frozenset({Need.EXACT_GRADIENTS})
+    return KNOWN_CONSTANTS - {Need.POSITIVE_MU} if may_be_flat else KNOWN_CONSTANTS
+
+
+def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False) -> Constants:
+    """The problem's constants; an error if they are not known, or not all L finite and mu > 0, unless it may be 0."""
+    for need in (Need.CONSTANTS, Need.FINITE_L, Need.POSITIVE_MU)[: 2 if may_be_flat else 3]:
+        if lack := need.find_lack(problem):
+            raise UnsupportedError(f"method {name!r} {lack}")
+    assert problem.constants is not None
+    return problem.constants
+
+
+def _lack_of_constants(problem: Problem) -> str:
+    if problem.constants is not None:
+        return ""
+    if problem.blocks is not None:
+        return "needs the problem's constants; give L=[...] and mu=[...], with one number per block"
+    stated = "constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...)"
+    if isinstance(problem, SplitProblem):
+        bare = " and ".join(part for part in "fg" if getattr(problem, part).constants is None)
+        return (
+            f"needs the constants of f and of g; there are none of {bare}: give it {stated}, or estimate them with "
+            "minmin.estimate_constants"
+        )
+    return (
+        f"needs the problem's constants; give {stated}: help(minmin.Constants) says how to find them; or estimate "
+        "them: constants=minmin.estimate_constants(problem)"
+    )
+
+
+def _lack_of_smoothness(problem: Problem) -> str:
+    c = problem.constants
+    if c is None or math.isfinite(c.L_x + c.L_y):
+        return ""
+    return (
+        f"needs a finite {c.name('L', math.isfinite(c.L_x))}, and this problem has none; give constants that hold on "
+        "the region of the run: minmin.estimate_constants(problem, x, y) estimates them"
+    )
+
+
+def _lack_of_convexity(problem: Problem) -> str:
+    c = problem.constants
+    if c is None or (c.mu_x > 0.0 and c.mu_y > 0.0):
+        return ""
+    in_y = c.mu_x > 0.0
+    name = c.name("mu", in_y)
+    return f"needs {name} > 0, and this problem has {name} = 0; add a small penalty on {c.blocks[in_y]}"
+
+
+def _lack_of_split(problem: Problem) -> str:
+    if isinstance(problem, SplitProblem):
+        return ""
+    return (
+        f"needs f + g, whose gradients it asks for separately, and not {'an' if problem.kind[0] in 'AEIOU' else 'a'} "
+        f"{problem.kind}: give "
+        "minmin.problems.Split(f, g), with f the expensive one"
+    )
+
+
+def _lack_of_rows(problem: Problem) -> str:
+    if not problem.row_obstacle:
+        return ""
+    return (
+        "draws rows of a sum over rows in y, such as a GLM with the logistic or the squared loss; "
+        f"{problem.row_obstacle}"
+    )
+
+
+def _lack_of_exact_gradients(problem: Problem) -> str:
+    if not (problem.y_is_remote or problem.has_noisy_gradients):
+        return ""
+    return "compares exact gradients, and here ∇ᵧ stays with the clients or noise is added"
+
+
+_LACKS: dict[Need, Callable[[Problem], str]] = {
+    Need.CONSTANTS: _lack_of_constants,
+    Need.FINITE_L: _lack_of_smoothness,
+    Need.POSITIVE_MU: _lack_of_convexity,
+    Need.VALUES: lambda p: "" if p.has_value else "needs values of f, and this problem has none",
+    Need.HESSIANS: lambda p: (
+        "" if p.is_second_order else f"needs a SecondOrderProblem, with products of the Hessian, which {p.kind} is not"
+    ),
+    Need.Y_HESSIAN: lambda p: "" if p.has_y_hessian else f"needs a y-Hessian, which {p.kind} does not have",
+    Need.SPLIT: _lack_of_split,
+    Need.ROWS: _lack_of_rows,
+    Need.EXACT_GRADIENTS: _lack_of_exact_gradients,
+    Need.FEW_IN_X: lambda p: (
+        "" if p.d_x <= MOST_IN_X else f"is for at most {MOST_IN_X} variables in x, and this problem has {p.d_x}"
+    ),
+}
