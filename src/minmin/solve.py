@@ -13,9 +13,8 @@ from minmin.core.start import explain_moved_start, is_flat, make_start
 from minmin.core.vectors import first_array
 from minmin.errors import InputError, UnsupportedError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
-from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
-from minmin.loop.progress import Progress
+from minmin.loop.progress import Clock, Progress
 from minmin.loop.stopping import StoppingCriteria
 from minmin.methods.base import Method
 from minmin.methods.registry import build, check_method

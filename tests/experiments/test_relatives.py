@@ -117,9 +117,9 @@ def test_a_run_counts_what_minimize_counts(setting, contender, instance):
 
 def test_with_values_in_place_of_grad_y_no_gradient_in_y_is_computed(monkeypatch):
     called = []
-    compute = minmin.problems.quadratic_evaluation.QuadraticEvaluation._compute_grad_y
+    compute = minmin.problems.quadratic.QuadraticEvaluation._compute_grad_y
     monkeypatch.setattr(
-        minmin.problems.quadratic_evaluation.QuadraticEvaluation,
+        minmin.problems.quadratic.QuadraticEvaluation,
         "_compute_grad_y",
         lambda self: called.append(1) or compute(self),
     )

@@ -6,8 +6,8 @@ import pytest
 import minmin
 from minmin.core.constants import Constants
 from minmin.core.start import make_start
+from minmin.lab.coordinate import uniform
 from minmin.methods import Acdm, LinCoupling
-from minmin.methods.coordinate import uniform
 from minmin.methods.theory import metric
 from minmin.problems import GLM, Quadratic
 from reference import ExactQuadratic, glm_minimum

@@ -6,7 +6,7 @@ import pytest
 import minmin
 from minmin.core.start import make_start
 from minmin.methods import Sliding
-from minmin.methods.sliding_parameters import sliding_parameters
+from minmin.methods.sliding import sliding_parameters
 from minmin.problems import Function, Quadratic, Split
 from reference import ExactQuadratic, as_function, random_quadratic
 

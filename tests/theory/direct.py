@@ -5,8 +5,8 @@ from itertools import permutations
 import cvxpy as cp
 import numpy as np
 
+from minmin.lab.nag import nag_half, nag_steps
 from minmin.methods.bam_steps import XState
-from minmin.methods.nag import nag_half, nag_steps
 from minmin.methods.theory import block_parameters, metric
 
 MOST = 20

@@ -7,7 +7,7 @@ import pytest
 
 from minmin.core.constants import Constants
 from minmin.errors import UnsupportedError
-from minmin.methods.nag import nag_half, nag_steps
+from minmin.lab.nag import nag_half, nag_steps
 from minmin.methods.theory import block_parameters, metric
 from minmin.theory import lyapunov_rate, rate
 from theory import direct

@@ -1,4 +1,4 @@
-"""Wrapped: a problem that changes another one a little and passes on the rest, second order included."""
+"""Wrapped: a problem that changes another one a little and passes on the rest; Assumed has other constants."""
 
 from __future__ import annotations
 

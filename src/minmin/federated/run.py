@@ -24,9 +24,8 @@ from minmin.federated.problem import Federation
 from minmin.federated.protocol import Description
 from minmin.federated.session import DEFAULT_TIMEOUT, ClientError, Policy, Session
 from minmin.loop.checkpoint import fingerprint
-from minmin.loop.clock import Clock
 from minmin.loop.loop import Loop
-from minmin.loop.progress import Progress
+from minmin.loop.progress import Clock, Progress
 from minmin.loop.stopping import RunEnded, StoppingCriteria
 from minmin.methods.base import Method
 from minmin.methods.needs import Feature
@@ -36,12 +35,11 @@ from minmin.result import Record, Result
 _BASELINES: dict[str, type[LocalMethod]] = {
     kind.name: kind for kind in (FederatedReconstruction, FedAvg, Scaffold, ProxSkip)
 }
-_FROM_MINIMIZE = names_for(Feature.REMOTE)
 
 
 def names() -> list[str]:
     """The names that ``run(method=...)`` takes."""
-    return [*_FROM_MINIMIZE, *_BASELINES]
+    return [*names_for(Feature.REMOTE), *_BASELINES]
 
 
 def run(
@@ -206,7 +204,7 @@ def evaluate(
 def _build_method(
     name: str | Method, federation: Federation, descriptions: Sequence[Description], options: dict[str, Any]
 ) -> Method:
-    if isinstance(name, Method) or name in _FROM_MINIMIZE:
+    if isinstance(name, Method) or name not in _BASELINES:
         method, _ = build(name, federation, options, None, OF_RUN)
         if getattr(method, "radius", None) is not None:
             raise UnsupportedError("radius= does not work in a federation yet: add a small penalty at every client")

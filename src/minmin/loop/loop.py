@@ -17,10 +17,8 @@ from minmin.core.vectors import Vector, first_array
 from minmin.errors import DATA_LOST, CheckpointError, ConstantsError, DataLostError, MinMinError
 from minmin.log import LOG
 from minmin.loop.checkpoint import Checkpoint
-from minmin.loop.clock import Clock
-from minmin.loop.progress import Progress
-from minmin.loop.recorder import ExtraMetrics, Recorded, Recorder
-from minmin.loop.seen_values import SeenValue, SeenValues
+from minmin.loop.progress import Clock, Progress
+from minmin.loop.recorder import ExtraMetrics, Recorded, Recorder, SeenValue, SeenValues
 from minmin.loop.stopping import (
     End,
     Progressing,

@@ -13,7 +13,7 @@ from minmin.core.problem import Problem
 from minmin.core.rounding import rounding_error
 from minmin.core.vectors import first_array, machine_eps, square
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, UnsupportedError, as_count, as_number, show
-from minmin.loop.clock import Clock
+from minmin.loop.progress import Clock
 from minmin.methods.base import Candidate, require_flag
 from minmin.result import Status
 

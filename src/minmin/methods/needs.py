@@ -97,12 +97,12 @@ def fits(method: Method, problem: Problem) -> bool:
     return next(find_misfits(method, problem), None) is None
 
 
-def refuse_misfit(method: Method, problem: Problem, others: Sequence[Method]) -> None:
-    """Raise if a method cannot minimise a problem; ``others`` are methods to recommend instead, the best one first."""
+def refuse_misfit(method: Method, problem: Problem, find_others: Callable[[], Sequence[Method]]) -> None:
+    """Raise if a method cannot minimise a problem; ``find_others`` lists what to recommend, the best first."""
     misfit = next(find_misfits(method, problem), None)
     if misfit is None:
         return
-    culprit = _find_culprit(method, misfit)
+    culprit, others = _find_culprit(method, misfit), find_others()
     if isinstance(misfit, Need):
         predicate = misfit.find_lack(problem)
     else:

@@ -1,4 +1,4 @@
-"""The joint Newton step in x and y: y is eliminated, and conjugate gradients solve for x."""
+"""The state of reduced-newton, and its joint step in x and y: y is eliminated, conjugate gradients solve for x."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The step of a quasi-Newton method on a function plus a term: in y for inner solvers, in x for reduced-lbfgs."""
+"""Steps and gradients with a term: the quasi-Newton step in x or in y, and gradients that are zero at a minimum."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import math
 import numpy as np
 
 from minmin.core.arrays import Array
+from minmin.core.evaluation import Evaluation
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
+from minmin.core.wrapped import WrappedEvaluation
 from minmin.methods.inner.goal import GROWTH_WHERE_FLAT, first_length
 from minmin.numerics.lbfgs import Pairs, largest_curvature
 from minmin.numerics.prox_model import PairsHessian, minimise_model
@@ -40,3 +42,32 @@ def find_proximal_step(
     elif math.isfinite(L):
         length = 1.0 / L
     return prox(v - length * gradient, length) - v
+
+
+class _MappedEvaluation(WrappedEvaluation):
+    """An evaluation whose gradients are given."""
+
+    __slots__ = ()
+
+    def __init__(self, original: Evaluation, grad_x: Vector, grad_y: Vector):
+        super().__init__(original, None)
+        self._grad_x, self._grad_y = grad_x, grad_y
+
+
+def map_gradients(evaluation: Evaluation, curvatures: tuple[float, float]) -> Evaluation:
+    """The same point with L(v - prox(v - ∇f/L, 1/L)) in place of each gradient, for these curvatures L.
+
+    Without a term that is the gradient. With one it is zero at a minimum, where the gradient is not.
+    """
+    return _MappedEvaluation(
+        evaluation,
+        _map_gradient(evaluation.term_x, evaluation.x, evaluation.grad_x, curvatures[0]),
+        _map_gradient(evaluation.term_y, evaluation.y, evaluation.grad_y, curvatures[1]),
+    )
+
+
+def _map_gradient(term: Term | None, v: Vector, gradient: Vector, curvature: float) -> Vector:
+    if term is None:
+        return gradient
+    L = curvature if 0.0 < curvature < math.inf else 1.0
+    return L * (v - term.prox(v - (1.0 / L) * gradient, 1.0 / L))

@@ -18,8 +18,7 @@ from minmin.methods.bam import Bam
 from minmin.methods.base import NO_TARGET, Candidate, Target
 from minmin.methods.inner.goal import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import LowerY
-from minmin.methods.mapped_gradients import map_gradients
-from minmin.methods.proximal_step import find_proximal_step
+from minmin.methods.proximal_step import find_proximal_step, map_gradients
 from minmin.methods.reduced_state import ReducedState, largest_curvatures
 from minmin.methods.secants import check_constants
 from minmin.methods.theory import is_behind

@@ -4,50 +4,60 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
+from pkgutil import resolve_name
 from typing import Any
 
 from minmin.core.problem import Problem
 from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_count, as_number, near_names
-from minmin.methods.alternating import Alternating
-from minmin.methods.bam import Bam
 from minmin.methods.base import Method
-from minmin.methods.coordinate import Acdm, LinCoupling
-from minmin.methods.cutting_plane import CuttingPlane
-from minmin.methods.inexact_outer import InexactOuter
 from minmin.methods.keywords import OF_MINIMIZE, Keywords
-from minmin.methods.nag import Nag
 from minmin.methods.needs import Feature, refuse_misfit
-from minmin.methods.reduced_lbfgs import ReducedLbfgs
-from minmin.methods.reduced_newton import ReducedNewton
-from minmin.methods.sliding import Sliding, explain_sliding
+from minmin.methods.sliding import explain_sliding
 
-_KINDS = (ReducedNewton, ReducedLbfgs, Bam, Nag, Acdm, LinCoupling, InexactOuter, Alternating, CuttingPlane, Sliding)
-_METHODS: dict[str, type[Method]] = {kind.name: kind for kind in _KINDS}
-_OTHERS = [kind() for kind in (ReducedLbfgs, ReducedNewton, *_KINDS[2:])]
-"""What is recommended where a method does not work, the best one first."""
+METHODS = {
+    "reduced-newton": "minmin.methods.reduced_newton:ReducedNewton",
+    "reduced-lbfgs": "minmin.methods.reduced_lbfgs:ReducedLbfgs",
+    "bam": "minmin.methods.bam:Bam",
+    "nag": "minmin.lab.nag:Nag",
+    "acdm": "minmin.lab.coordinate:Acdm",
+    "lincoupling": "minmin.lab.coordinate:LinCoupling",
+    "inexact-outer": "minmin.lab.inexact_outer:InexactOuter",
+    "alternating": "minmin.lab.alternating:Alternating",
+    "cutting-plane": "minmin.methods.cutting_plane:CuttingPlane",
+    "sliding": "minmin.methods.sliding:Sliding",
+}
+"""Where every method is. Those of the lab are loaded when they are asked for."""
+_RECOMMENDED = "reduced-lbfgs"
+"""What is recommended where another method does not work, if it does."""
 _RENAMED_OPTIONS = {"looseness": "inner_tolerance_ratio"}
+
+
+def find_kind(name: str) -> type[Method]:
+    """The class of the method with this name."""
+    kind: type[Method] = resolve_name(METHODS[name])
+    return kind
 
 
 def check_method(method: Method, problem: Problem) -> None:
     """Raise, before any work, if a method cannot minimise the problem, whose outer block is x."""
-    refuse_misfit(method, problem, _OTHERS)
+    refuse_misfit(method, problem, lambda: [find_kind(name)() for name in sorted(METHODS, key=_RECOMMENDED.__ne__)])
     method.check(problem)
 
 
 def names() -> list[str]:
     """The names that ``minimize(method=...)`` takes."""
-    return ["auto", *_METHODS]
+    return ["auto", *METHODS]
 
 
 def names_for(feature: Feature) -> tuple[str, ...]:
     """The names of the methods that take problems with this feature."""
-    return tuple(name for name, kind in _METHODS.items() if feature in kind().takes)
+    return tuple(name for name in METHODS if feature in find_kind(name)().takes)
 
 
 def describe() -> dict[str, str]:
     """One line about each method."""
-    lines = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in _METHODS.items()}
+    lines = {name: (find_kind(name).__doc__ or "").splitlines()[0] for name in METHODS}
     return {"auto": "Chooses the method that should need the fewest calls of the more expensive gradient.", **lines}
 
 
@@ -89,7 +99,7 @@ def build(
     name, why = method, ""
     if name == "auto":
         name, options, why = _choose(problem, options)
-    kind = _METHODS[name]
+    kind = find_kind(name)
     for old, new in _RENAMED_OPTIONS.items():
         if old in options and new in options:
             raise InputError(f"{old!r} is the former name of {new!r}; give {new!r} alone")
@@ -121,7 +131,7 @@ def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, A
     """
     why_sliding = "" if options else explain_sliding(problem)
     if why_sliding:
-        return Sliding.name, {}, f"auto took sliding, since {why_sliding}"
+        return "sliding", {}, f"auto took sliding, since {why_sliding}"
     ratio = as_number(options.get("cost_ratio", 1.0), "cost_ratio")
     if not 0.0 < ratio < math.inf:
         raise InputError(f"cost_ratio = {ratio} must be positive and finite: what ∇ₓf costs in units of ∇ᵧf")
@@ -130,5 +140,5 @@ def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, A
     by = "" if "cost_ratio" in options else " by convention"
     why = f"in {outer}, the more expensive block{by}"
     if outer == "x" and not given and problem.is_second_order and problem.bounds_by_data:
-        return ReducedNewton.name, {}, f"auto took reduced-newton {why}"
-    return ReducedLbfgs.name, {"outer": outer, **given}, f"auto took reduced-lbfgs {why}"
+        return "reduced-newton", {}, f"auto took reduced-newton {why}"
+    return "reduced-lbfgs", {"outer": outer, **given}, f"auto took reduced-lbfgs {why}"

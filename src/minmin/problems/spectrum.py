@@ -1,4 +1,4 @@
-"""Proved bounds on eigenvalues, and the choice of L_x, L_y, mu_x and mu_y from them."""
+"""Proved bounds on eigenvalues, and the constants of two or more blocks that follow from them."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.constants import Constants
 from minmin.errors import InputError, UnsupportedError, as_number, show
+from minmin.lab.nag import nag_half, nag_steps
 from minmin.methods.base import require_flag
-from minmin.methods.nag import nag_half, nag_steps
 from minmin.methods.ogmg import ogm_g_points, ogm_g_weights
 from minmin.methods.theory import BlockParameters, block_parameters, metric
 from minmin.methods.triple_momentum import MARGIN, triple_parameters

@@ -10,8 +10,8 @@ from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, dot, parts_of, square
+from minmin.lab.direct_blocks import DirectBlocks, factorize_blocks, has_direct_blocks
 from minmin.methods.base import Candidate, Method, require_flag
-from minmin.methods.direct_blocks import DirectBlocks, factorize_blocks, has_direct_blocks
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
 from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
 from minmin.methods.secants import SecantPoint, check_constants, check_curvature
