@@ -8,9 +8,9 @@ import pytest
 import minmin
 from minmin import federated
 from minmin.core.start import make_start
+from minmin.lab import alternating
 from minmin.lab.alternating import begin
 from minmin.lab.direct_blocks import factorize_blocks
-from minmin.lab import alternating
 from minmin.methods import Alternating
 from minmin.problems import GLM, Function, Quadratic
 from reference import ExactQuadratic, as_function, random_quadratic, tight_quadratic

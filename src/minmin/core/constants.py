@@ -128,4 +128,5 @@ class Constants:
         if math.isinf(self.L_x) or math.isinf(self.L_y):
             return 0.0, 0.0
         in_x, in_y = rounding.term_sizes(self.L_x, self.L_y, x_norm)
-        return rounding_error(rounding.eps, in_x), rounding_error(rounding.eps, in_y)
+        relative = rounding_error(rounding.eps, 1.0)
+        return relative * in_x, relative * in_y

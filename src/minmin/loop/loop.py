@@ -191,7 +191,8 @@ class Loop:
                 self._candidate = state.candidate
                 self._recorder.measure(self._candidate)
                 end = self._check_after_step()
-                self._take_snapshot(state)
+                if self._file is not None:
+                    self._take_snapshot(state, self._file)
         except RunEnded as ended:
             with contextlib.suppress(RunEnded):  # this is the last chance to measure
                 self._recorder.measure(self._candidate)
@@ -212,7 +213,8 @@ class Loop:
                 self._recorder.measure(self._candidate)
             end = self._observe()
             self._rules.measure_from(self._last_value())
-            self._take_snapshot(state)
+            if self._file is not None:
+                self._take_snapshot(state, self._file)
             return state, end
         self._restore(snapshot)
         value = self._recorder.record(self._candidate, self._steps).value
@@ -238,10 +240,8 @@ class Loop:
         self._tally.counts = dict(snapshot.counts)
         self._clock.advance(snapshot.seconds)
 
-    def _take_snapshot(self, state: Any) -> None:
+    def _take_snapshot(self, state: Any, file: Checkpoint) -> None:
         """Take a snapshot between two iterations, and write it if a write is due."""
-        if self._file is None:
-            return
         recorder = self._recorder
         self._snapshot = Snapshot(
             state=state,
@@ -258,7 +258,7 @@ class Loop:
             gradient_size=math.nan if self._candidate.measured_before else self._candidate.gradient_size,
         )
         with self._clock.pause():
-            self._file.write_when_due(self._snapshot)
+            file.write_when_due(self._snapshot)
 
     def _check_after_step(self) -> End | None:
         candidate = self._candidate

@@ -17,6 +17,29 @@ from minmin.errors import InputError, NonFiniteError, UnsupportedError
 from minmin.methods.base import Candidate, Method
 from minmin.methods.secants import SecantPoint
 
+# Measured: the calls of ∇ₓ in total, relative to those with known constants, on 200 quadratics and on 200 GLMs.
+_TOO_LOW = 1.5
+"""A step is taken again if its secant shows an L this many times as large. bam takes 0.37 and 0.63 with 1.1, 0.34 and
+0.62 with 1.5 and 4; nag 0.51 and 0.48 with 1.1, 0.48 and 0.47 with 1.5 and 4."""
+_BELOW_SEEN = {False: (0.35, 0.05), True: (0.5, 0.5)}
+"""What is assumed of mu_x and mu_y, as a fraction of the least curvature seen; for bam, then for nag. Secants often
+show more than mu, and never less. bam takes 0.35 and 0.63 with (0.25, 0.05), 0.34 and 0.62 with (0.35, 0.05), 0.33 and
+0.66 with (0.5, 0.05), 0.37 and 0.79 with (0.7, 0.05), and 0.39 and 0.65 with (0.35, 0.2). A low mu_y costs calls of ∇ᵧ
+alone. nag takes 0.46 and 0.47 with 0.3, 0.48 and 0.47 with 0.5, and 0.51 and 0.46 with 0.7, where one run stopped too
+early."""
+_CLEAR_FALL = 0.02
+"""A bound is given only where both gradients are at most this fraction of the largest one. Without the rule
+52 of bam's 100 runs with tol = 0.01 ended too early; with it none of 300 did."""
+_CAUTION, _MORE_CAUTION, _CLEARLY_LOWER = 2.0, 10.0, 0.8
+"""The bound is the first number times what the estimates give. It is the second one times that while mu is not known
+yet: until it has not fallen below the third fraction of itself for √κ steps. With 1 in place of 2, one of 800 runs
+ended above tol, at 3.9 times tol, and with 2 none did; the calls differ by 5 %. With no bound at all in place of 10, 11
+of 1200 runs took more than 1.4 times the calls with known constants, and with 10 six did."""
+_RAISE_AFTER_FAILURE = 4.0
+"""How much L_y grows after inner solves that exceeded what it allows, and L after a step to a point without finite
+gradients. A choice."""
+_PATIENCE = 20_000
+"""No theory tells how many iterations may pass without constants. The longest of nag's measured runs took 11,695."""
 _PROBE = 1e-3
 """The length of the probing step at the start, as a fraction of max(1, norm of the start). A choice: it only has to be
 far above rounding and, where f is not quadratic, short."""
@@ -51,77 +74,6 @@ class Seen(NamedTuple):
     def falls_below(self, fraction: float, other: Seen) -> bool:
         """Whether a least curvature is below this fraction of the other one."""
         return self.mu_x < fraction * other.mu_x or self.mu_y < fraction * other.mu_y
-
-
-def measure(old: SecantPoint | None, new: SecantPoint, joint: bool) -> Seen | None:
-    """What a secant shows; None if rounding may hide it.
-
-    H ⪯ diag(L_x, L_y) gives |d∇ₓf|²/L_x + |d∇ᵧf|²/L_y <= <d∇f, dz>, and H ⪰ diag(μ_x, μ_y) gives
-    μ_x|dx|² + μ_y|dy|² <= <d∇f, dz>.
-    """
-    if old is None:
-        return None
-    dx, dy = new.x - old.x, new.y - old.y
-    change_x, change_y = new.grad_x - old.grad_x, new.grad_y - old.grad_y
-    product = dot(change_x, dx) + dot(change_y, dy)
-    changes, sizes = (dot(change_x, change_x), dot(change_y, change_y)), (dot(dx, dx), dot(dy, dy))
-    if not 0.0 < product < math.inf or math.sqrt(sum(changes)) < math.sqrt(new.eps) * new.largest:
-        return None
-    if joint:
-        changes, sizes = (sum(changes), sum(changes)), (sum(sizes), sum(sizes))
-    mu_x, mu_y = (product / size if size > 0.0 else math.inf for size in sizes)
-    return Seen(changes[0] / product, changes[1] / product, mu_x, mu_y)
-
-
-def look_around(problem: Problem, x: Vector, y: Vector) -> tuple[Seen, Evaluation]:
-    """The curvature of each block along its gradient, and the evaluation at (x, y).
-
-    The other block stays where it is, since the steeper block would hide the flatter one. So there are two calls of
-    each gradient.
-    """
-    slice_ = problem.fix(x)
-    here = slice_.at(y)
-    in_x = problem.fix(_probe(x, here.grad_x)).at(y)
-    in_y = slice_.at(_probe(y, here.grad_y))
-    L_x, mu_x = _measure_block(in_x.x - x, in_x.grad_x - here.grad_x)
-    L_y, mu_y = _measure_block(in_y.y - y, in_y.grad_y - here.grad_y)
-    return Seen(L_x, L_y, mu_x, mu_y), here
-
-
-def _probe(v: Vector, gradient: Vector) -> Vector:
-    size = norm(gradient)
-    return v if size == 0.0 else v - (_PROBE * max(1.0, norm(v)) / size) * gradient
-
-
-def _measure_block(d: Vector, change: Vector) -> tuple[float, float]:
-    """L and mu of one block; 0 and infinity if nothing is seen."""
-    product = dot(d, change)
-    return (dot(change, change) / product, product / dot(d, d)) if 0.0 < product < math.inf else (0.0, math.inf)
-
-
-# Measured: the calls of ∇ₓ in total, relative to those with known constants, on 200 quadratics and on 200 GLMs.
-_TOO_LOW = 1.5
-"""A step is taken again if its secant shows an L this many times as large. bam takes 0.37 and 0.63 with 1.1, 0.34 and
-0.62 with 1.5 and 4; nag 0.51 and 0.48 with 1.1, 0.48 and 0.47 with 1.5 and 4."""
-_BELOW_SEEN = {False: (0.35, 0.05), True: (0.5, 0.5)}
-"""What is assumed of mu_x and mu_y, as a fraction of the least curvature seen; for bam, then for nag. Secants often
-show more than mu, and never less. bam takes 0.35 and 0.63 with (0.25, 0.05), 0.34 and 0.62 with (0.35, 0.05), 0.33 and
-0.66 with (0.5, 0.05), 0.37 and 0.79 with (0.7, 0.05), and 0.39 and 0.65 with (0.35, 0.2). A low mu_y costs calls of ∇ᵧ
-alone. nag takes 0.46 and 0.47 with 0.3, 0.48 and 0.47 with 0.5, and 0.51 and 0.46 with 0.7, where one run stopped too
-early."""
-_CLEAR_FALL = 0.02
-"""A bound is given only where both gradients are at most this fraction of the largest one. Without the rule
-52 of bam's 100 runs with tol = 0.01 ended too early; with it none of 300 did."""
-_CAUTION, _MORE_CAUTION, _CLEARLY_LOWER = 2.0, 10.0, 0.8
-"""The bound is the first number times what the estimates give. It is the second one times that while mu is not known
-yet: until it has not fallen below the third fraction of itself for √κ steps. With 1 in place of 2, one of 800 runs
-ended above tol, at 3.9 times tol, and with 2 none did; the calls differ by 5 %. With no bound at all in place of 10, 11
-of 1200 runs took more than 1.4 times the calls with known constants, and with 10 six did."""
-_RAISE_AFTER_FAILURE = 4.0
-"""How much L_y grows after inner solves that exceeded what it allows, and L after a step to a point without finite
-gradients. A choice."""
-_PATIENCE = 20_000
-"""No theory tells how many iterations may pass without constants. The longest of nag's measured runs took 11,695."""
 
 
 class AdaptiveState(NamedTuple):
@@ -221,7 +173,7 @@ class Adaptive(Method):
             raised = seen._replace(L_x=factor * seen.L_x, L_y=factor * seen.L_y)
             return state._replace(inner=state.before, seen=raised, steady=0)
         steady, settled = state.steady + 1, state.settled
-        found = measure(state.inner.secant_point, inner.secant_point, self.joint)
+        found = measure_secant(state.inner.secant_point, inner.secant_point, self.joint)
         if found is not None:
             is_guess = self.guess is not None and state.before.secant_point is None
             new = found if is_guess else seen.add(found)
@@ -297,3 +249,49 @@ def _goes_uphill(before: Candidate, state: Any) -> bool:
 
 def _norms(at: SecantPoint) -> tuple[float, float]:
     return norm(at.grad_x), norm(at.grad_y)
+
+
+def measure_secant(old: SecantPoint | None, new: SecantPoint, joint: bool) -> Seen | None:
+    """What a secant shows; None if rounding may hide it.
+
+    H ⪯ diag(L_x, L_y) gives |d∇ₓf|²/L_x + |d∇ᵧf|²/L_y <= <d∇f, dz>, and H ⪰ diag(μ_x, μ_y) gives
+    μ_x|dx|² + μ_y|dy|² <= <d∇f, dz>.
+    """
+    if old is None:
+        return None
+    dx, dy = new.x - old.x, new.y - old.y
+    change_x, change_y = new.grad_x - old.grad_x, new.grad_y - old.grad_y
+    product = dot(change_x, dx) + dot(change_y, dy)
+    changes, sizes = (dot(change_x, change_x), dot(change_y, change_y)), (dot(dx, dx), dot(dy, dy))
+    if not 0.0 < product < math.inf or math.sqrt(sum(changes)) < math.sqrt(new.eps) * new.largest:
+        return None
+    if joint:
+        changes, sizes = (sum(changes), sum(changes)), (sum(sizes), sum(sizes))
+    mu_x, mu_y = (product / size if size > 0.0 else math.inf for size in sizes)
+    return Seen(changes[0] / product, changes[1] / product, mu_x, mu_y)
+
+
+def look_around(problem: Problem, x: Vector, y: Vector) -> tuple[Seen, Evaluation]:
+    """The curvature of each block along its gradient, and the evaluation at (x, y).
+
+    The other block stays where it is, since the steeper block would hide the flatter one. So there are two calls of
+    each gradient.
+    """
+    slice_ = problem.fix(x)
+    here = slice_.at(y)
+    in_x = problem.fix(_probe(x, here.grad_x)).at(y)
+    in_y = slice_.at(_probe(y, here.grad_y))
+    L_x, mu_x = _measure_block(in_x.x - x, in_x.grad_x - here.grad_x)
+    L_y, mu_y = _measure_block(in_y.y - y, in_y.grad_y - here.grad_y)
+    return Seen(L_x, L_y, mu_x, mu_y), here
+
+
+def _probe(v: Vector, gradient: Vector) -> Vector:
+    size = norm(gradient)
+    return v if size == 0.0 else v - (_PROBE * max(1.0, norm(v)) / size) * gradient
+
+
+def _measure_block(d: Vector, change: Vector) -> tuple[float, float]:
+    """L and mu of one block; 0 and infinity if nothing is seen."""
+    product = dot(d, change)
+    return (dot(change, change) / product, product / dot(d, d)) if 0.0 < product < math.inf else (0.0, math.inf)

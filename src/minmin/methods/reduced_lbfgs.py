@@ -21,15 +21,13 @@ from minmin.methods.base import (
     require_choice,
     require_flag,
 )
-from minmin.methods.convexity import Visit
-from minmin.methods.gap_estimate import GapEstimate
 from minmin.methods.inner.partial_minimum import LowerY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.needs import ALL_FEATURES, Feature, Need
-from minmin.methods.reduced_state import ReducedState
+from minmin.methods.reduced_state import GapEstimate, ReducedState
 from minmin.methods.reduced_step import ReducedStep
 from minmin.methods.theory import block_parameters, can_guard, theory_patience
-from minmin.methods.watch import Watch
+from minmin.methods.watch import Visit, Watch
 from minmin.numerics.lbfgs import Pairs
 
 _FIRST_RATIO, _FIRST_EXACT_RATIO = 0.05, 0.001

@@ -1,4 +1,4 @@
-"""The state of reduced-lbfgs between two steps."""
+"""The state of reduced-lbfgs between two steps, with its estimate of f - f*."""
 
 from __future__ import annotations
 
@@ -7,18 +7,49 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from minmin.core.bound import half_square_over
+from minmin.core.bound import UNKNOWN, Bound, half_square_over
 from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import find_gap
 from minmin.core.term import Term
-from minmin.core.vectors import Vector, norm
+from minmin.core.vectors import Vector, norm, square
 from minmin.methods.bam import BamState
 from minmin.methods.base import Candidate
-from minmin.methods.gap_estimate import GapEstimate, least_curvature_in_x
 from minmin.methods.inner.partial_minimum import YMemory
 from minmin.methods.secants import SecantPoint
 from minmin.methods.watch import Watch
-from minmin.numerics.lbfgs import Pairs, largest_curvature
+from minmin.numerics.lbfgs import Pairs, largest_curvature, least_curvature
+
+_LEAST_FACTOR, _FACTOR_OF_SLOWNESS = 1.5, 30.0
+"""The bound is the estimate times 1.5·(1 + 30r²), where r is the ratio of the last two estimates: the more slowly they
+fall, the less is known of the curvature where the rest of the gradient points. On 89 random functions with three
+tolerances, runs take 9739 calls of ∇ₓ in total with 1 instead of 1.5, 9788 with 1.5, and 10170 with 4; and 9685 with 10
+instead of 30, and 10096 with 100. One of 265 stops was too early with each of them, so both are margins for harder
+functions."""
+_MOST_BELOW_SECANTS = 100.0
+"""The curvature is at least the least one between two points, divided by this: the one by the pairs may be anything.
+The same runs take 9281 calls of ∇ₓ with 10, 9788 with 100, and 10971 with 10⁴, with one stop too early each."""
+
+
+class GapEstimate(NamedTuple):
+    """The estimates of f - f* at the two newest points."""
+
+    newest: float = math.inf
+    before: float = math.inf
+
+    def add(self, gap: float) -> GapEstimate:
+        return GapEstimate(gap, self.newest)
+
+    def to_bound(self, exhausted: bool) -> Bound:
+        """A bound from both estimates; unknown if they rise, since they may go on rising.
+
+        If the newest is zero, or no further progress is possible, it alone counts.
+        """
+        if self.newest == 0.0 or exhausted:
+            return Bound(_LEAST_FACTOR * self.newest)
+        if not self.newest <= self.before < math.inf:
+            return UNKNOWN
+        slowness = square(self.newest / self.before)
+        return Bound(_LEAST_FACTOR * (1.0 + _FACTOR_OF_SLOWNESS * slowness) * self.before)
 
 
 class ReducedState(NamedTuple):
@@ -79,7 +110,8 @@ class ReducedState(NamedTuple):
 
     def estimate_gap(self, evaluation: Evaluation) -> float:
         """|∇f|²/2m in both blocks, with the least curvatures m that the run has seen; with terms see find_gap."""
-        in_x = least_curvature_in_x(self.min_curvature_seen, self.pairs)
+        of_secants = self.min_curvature_seen
+        in_x = min(max(least_curvature(self.pairs), of_secants / _MOST_BELOW_SECANTS), of_secants)
         in_y = min(map(attrgetter("min_curvature_seen"), self.y))
         gain = self.gain if math.isfinite(self.gain) else 0.0
         e = evaluation

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minmin.core.evaluation import Evaluation
-from minmin.core.rounding import RoundingScale, rounding_error
-from minmin.core.vectors import norm
+from minmin.core.rounding import VALUE_PRECISION, RoundingScale, is_clearly_negative, rounding_error
+from minmin.core.vectors import Vector, dot, norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG
-from minmin.methods.convexity import Visit, find_negative_curvature
 from minmin.methods.inner.goal import FARTHEST
 from minmin.methods.inner.partial_minimum import YMemory
 
@@ -42,6 +41,14 @@ _AT_EDGE = 1e-10
 """A run also ends (see ``_MOST_JUMPS``) at the third step out of f's domain that was shorter than this times the
 longest step. The value does not matter: with 10⁻⁶ and 10⁻¹², the functions of tests/solve/test_odd_functions.py end
 alike."""
+
+
+class Visit(NamedTuple):
+    """A point x that a run has visited, with ∇ₓf and f there; f is NaN if it is not known."""
+
+    x: Vector
+    gradient: Vector
+    value: float
 
 
 class Watch(NamedTuple):
@@ -247,3 +254,40 @@ def _find_levels(
         for size, terms in zip(largest, _term_sizes(curvatures, rounding, norm(evaluation.x)), strict=True)
     ]
     return in_x, in_y
+
+
+def find_negative_curvature(
+    old: Visit,
+    new: Visit,
+    in_x: float,
+    y: Sequence[YMemory],
+    weights: Sequence[float],
+    largest: tuple[float, float],
+    value_size: float,
+    eps: float,
+) -> float:
+    """The curvature of f between two visits in a row if it is clearly negative, else zero.
+
+    Between two points of a convex f at distance d, <∇f(old), d> <= f(new) - f(old) <= <∇f(new), d>. ``in_x`` is the
+    distance in x; the parts of y know their share of it and of the products. ``largest`` are the largest |∇ₓf| and
+    |∇ᵧf| of the run, or of the terms in them, and ``value_size`` that of f.
+    """
+    square_in_y = before_in_y = after_in_y = 0.0
+    for weight, part in zip(weights, y, strict=True):
+        square_in_y += weight * (part.distance * part.distance)
+        before_in_y += weight * part.slope_before
+        after_in_y += weight * part.slope_after
+    in_y = math.sqrt(square_in_y)
+    square_distance = in_x * in_x + in_y * in_y
+    if not 0.0 < square_distance < math.inf:
+        return 0.0
+    step = new.x - old.x
+    before, after = dot(old.gradient, step) + before_in_y, dot(new.gradient, step) + after_in_y
+    size = largest[0] * in_x + largest[1] * in_y
+    found = after - before if is_clearly_negative(after - before, size, eps) else 0.0
+    change = new.value - old.value
+    rounding = VALUE_PRECISION * (abs(new.value) + abs(old.value)) + math.sqrt(eps) * value_size
+    half = min(change - before, after - change)
+    if is_clearly_negative(half + rounding, size, eps):
+        found = min(found, 2.0 * half)
+    return found / square_distance

@@ -245,7 +245,7 @@ def count_failures(point: InnerPoint, before: int) -> int:
 
 def are_exhausted(failures: Iterable[int]) -> bool:
     """Whether solves have failed so often in a row that rounding errors must be the cause."""
-    return any(count >= _MOST_FAILURES for count in failures)
+    return max(failures) >= _MOST_FAILURES
 
 
 MOST_GROWTH = 1e3
