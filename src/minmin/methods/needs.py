@@ -147,11 +147,11 @@ def find_constant_needs(*, adaptive: bool = False, may_be_flat: bool = False) ->
 
 def require_constants(name: str, problem: Problem, *, may_be_flat: bool = False) -> Constants:
     """The problem's constants; an error if they are not known, or not all L finite and mu > 0, unless it may be 0."""
-    for need in (Need.CONSTANTS, Need.FINITE_L, Need.POSITIVE_MU)[: 2 if may_be_flat else 3]:
-        if lack := need.find_lack(problem):
-            raise UnsupportedError(f"method {name!r} {lack}")
-    assert problem.constants is not None
-    return problem.constants
+    c = problem.constants
+    if c is not None and c.L_x < math.inf and c.L_y < math.inf and (may_be_flat or (c.mu_x > 0.0 and c.mu_y > 0.0)):
+        return c
+    lacks = (need.find_lack(problem) for need in (Need.CONSTANTS, Need.FINITE_L, Need.POSITIVE_MU))
+    raise UnsupportedError(f"method {name!r} {next(filter(None, lacks))}")
 
 
 def _lack_of_constants(problem: Problem) -> str:
