@@ -134,36 +134,51 @@ def minimize(
 
         "reduced-lbfgs":
 
-        - ``inner="auto"``: the solver in y, also "lbfgs", "newton" or "nag". "auto" is "newton" for a
-          :class:`minmin.Sum` or a federation whose terms have y-Hessians, else "lbfgs".
-        - ``outer="x"``: the block whose gradient is expensive, also "y".
-        - ``inner_tolerance_ratio=None``: how inexactly y is solved, as a fraction of the gain of the next step in x.
-          None is 0.05, or 0.001 with terms, without constants, and for a Sum or a federation.
-        - ``stateless=False``: whether y starts from zero at every x.
+        - ``inner="auto"``: the solver in y; one of "auto", "lbfgs", "newton", "nag".
+        - ``outer="x"``: the block that F is a function of; its gradient should be the expensive one; one of "x", "y".
+        - ``inner_tolerance_ratio=None``: how inexactly y is solved at first, as a fraction of the expected gain of the
+          next step in x.
+        - ``stateless=False``: whether y starts from zero at every x, and nothing is kept from the previous x.
 
         "bam":
 
-        - ``inner="lbfgs"``: the solver in y, also "newton", "nag" or "nag-ogmg"; or "katyusha", which draws rows of a
-          :class:`minmin.problems.GLM`, by ``seed``.
-        - ``outer="x"``: the block that is moved once per iteration, also "y" or "auto".
-        - ``scheme="nesterov"``: the outer steps, also "triple-momentum": fewer calls of ∇ₓ, but no theorem for
-          inexact inner solves.
+        - ``inner="lbfgs"``: the solver in y; one of "lbfgs", "nag", "nag-ogmg", "newton", "katyusha".
+        - ``outer="x"``: the block that is moved once per iteration; the other is the inner block; one of "x", "y",
+          "auto".
+        - ``radius=None``: for a convex f with mu_x = 0 or mu_y = 0: a distance from the start within which a minimiser
+          lies, in every such block; or "auto", then the bound is an estimate.
+        - ``adaptive=False``: whether to estimate the constants during the run; the problem needs none, and the bound is
+          an estimate.
+        - ``scheme="nesterov"``: the outer steps; one of "nesterov", "triple-momentum".
 
-        "nag", "acdm", "lincoupling":
+        "nag":
 
         - ``rescale=False``: whether to rescale y, so that both blocks have the same strong convexity.
-        - ``certify_every=None``: not for "nag"; the number of iterations between two bounds, 0 for none. None is the
-          number within which the gap falls by a factor e in theory.
+        - ``radius=None``: for a convex f with mu_x = 0 or mu_y = 0: a distance from the start within which a minimiser
+          lies, in every such block; or "auto", then the bound is an estimate.
+        - ``adaptive=False``: whether to estimate the constants during the run; the problem needs none, and the bound is
+          an estimate.
 
-        "bam", "nag", "acdm", "lincoupling":
+        "acdm":
 
-        - ``radius=None``: for a convex f with mu_x = 0 or mu_y = 0, a distance from the start within which a minimiser
+        - ``rescale=False``: whether to rescale y, so that both blocks have the same strong convexity.
+        - ``certify_every=None``: the number of iterations between two bounds; 0 for none, None for that within which
+          the gap falls by a factor e in theory.
+        - ``radius=None``: for a convex f with mu_x = 0 or mu_y = 0: a distance from the start within which a minimiser
+          lies, in every such block; or "auto", then the bound is an estimate.
+
+        "lincoupling":
+
+        - ``rescale=False``: whether to rescale y, so that both blocks have the same strong convexity.
+        - ``certify_every=None``: the number of iterations between two bounds; 0 for none, None for that within which
+          the gap falls by a factor e in theory.
+        - ``radius=None``: for a convex f with mu_x = 0 or mu_y = 0: a distance from the start within which a minimiser
           lies, in every such block; or "auto", then the bound is an estimate.
 
         "inexact-outer":
 
-        - ``accuracy=None``: how far f may be above its minimum over y after an inner solve. None is
-          ``tol/(10 κ_x^{3/2})``, which theory needs.
+        - ``accuracy=None``: how far f may be above its minimum over y after an inner solve, δ. By default tol/(10
+          κ_x^{3/2}), with the tol of the run; without a tol, y is solved as exactly as rounding allows.
 
         "alternating":
 
@@ -171,17 +186,12 @@ def minimize(
 
         "cutting-plane":
 
-        - ``radius=None``: the distance from the start within which x has a minimum. None: the run finds
-          one.
-        - ``inner="lbfgs"``: the solver in y, also "newton" or "nag".
+        - ``radius=None``: the distance from the start within which x has a minimum; None if the run is to find one.
+        - ``inner="lbfgs"``: the solver in y; one of "lbfgs", "newton", "nag".
 
-        "sliding", for a :class:`minmin.problems.Split`:
+        "sliding":
 
-        - ``inner="lbfgs"``: the solver that asks for ∇g, also "nag" or "nag-ogmg".
-
-        "bam", "nag":
-
-        - ``adaptive=False``: whether to estimate the constants during the run. The bound is then an estimate, too.
+        - ``inner="lbfgs"``: the solver that asks for ∇g; one of "lbfgs", "nag", "nag-ogmg".
 
     Returns
     -------

@@ -131,7 +131,7 @@ class Alternating(Method):
     Parameters
     ----------
     accelerated : bool
-        Whether to extrapolate; otherwise this is plain alternation.
+        Whether to extrapolate x between minimisations; False is plain alternation.
     """
 
     name: ClassVar[str] = "alternating"

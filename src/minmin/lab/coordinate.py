@@ -56,14 +56,16 @@ class CoordinateMethod(Method):
     Parameters
     ----------
     rescale : bool
-        Whether to rescale y' = √(μ_y/μ_x)·y, as Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, do.
+        Whether to rescale y, so that both blocks have the same strong convexity. It is y' = √(μ_y/μ_x)·y, as Kovalev,
+        Gasnikov and Malinovsky, arXiv:2212.14439, have it.
     certify_every : int, optional
-        The number of iterations between two certificates; 0 for none. By default S/√σ (see the method), within which
-        the gap falls by a factor e in theory.
+        The number of iterations between two bounds; 0 for none, None for that within which the gap falls by a factor e
+        in theory. That is S/√σ (see the method).
     seed : int
         The draws depend only on seed and iteration, and are the same on every platform.
     radius : float or "auto", optional
-        For a convex f without strong convexity; see :class:`minmin.methods.regularizing.Regularizing`.
+        For a convex f with mu_x = 0 or mu_y = 0: a distance from the start within which a minimiser lies, in every such
+        block; or "auto", then the bound is an estimate. See :class:`minmin.methods.regularizing.Regularizing`.
     """
 
     state_types: ClassVar[tuple[type, ...]] = (CoordinateState, Pair, SecantPoint)

@@ -43,10 +43,11 @@ class Nag(AdaptableMethod):
     Parameters
     ----------
     rescale : bool
-        Whether to rescale y' = √(μ_y/μ_x)·y, as Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, do: the metric is
-        w = μ_y/μ_x with it, and w = 1 without.
+        Whether to rescale y, so that both blocks have the same strong convexity. The metric is w = μ_y/μ_x with it, and
+        w = 1 without: y' = √(μ_y/μ_x)·y, as Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, do.
     radius : float or "auto", optional
-        For a convex f without strong convexity; see :class:`minmin.methods.regularizing.Regularizing`.
+        For a convex f with mu_x = 0 or mu_y = 0: a distance from the start within which a minimiser lies, in every such
+        block; or "auto", then the bound is an estimate. See :class:`minmin.methods.regularizing.Regularizing`.
     adaptive : bool
         Whether to estimate the constants during the run; the problem needs none, and the bound is an estimate. See
         :class:`minmin.methods.adaptive.Adaptive`.

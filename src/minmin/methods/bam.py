@@ -75,19 +75,20 @@ class Bam(AdaptableMethod):
     Parameters
     ----------
     inner : {"lbfgs", "nag", "nag-ogmg", "newton", "katyusha"}, default "lbfgs"
-        Solves the inner problem. "katyusha" draws rows of a GLM, see
+        The solver in y. "katyusha" draws rows of a GLM, see
         :class:`minmin.methods.inner.katyusha.KatyushaSolver`.
     outer : {"x", "y", "auto"}, default "x"
         The block that is moved once per iteration; the other is the inner block. The number of outer calls grows like
         √κ of the outer block, that of inner calls like the larger √κ of both. So "auto" chooses y if κ_y is clearly
         smaller, κ_x is above 20, and the inner solver needs no Hessian.
     radius : float or "auto", optional
-        For a convex f without strong convexity; see :class:`minmin.methods.regularizing.Regularizing`.
+        For a convex f with mu_x = 0 or mu_y = 0: a distance from the start within which a minimiser lies, in every such
+        block; or "auto", then the bound is an estimate. See :class:`minmin.methods.regularizing.Regularizing`.
     adaptive : bool
         Whether to estimate the constants during the run; the problem needs none, and the bound is an estimate. See
         :class:`minmin.methods.adaptive.Adaptive`.
     scheme : {"nesterov", "triple-momentum"}, default "nesterov"
-        "nesterov" is Algorithm 1. "triple-momentum" has other steps, see docs/explanation/theory.md, and
+        The outer steps. "nesterov" is Algorithm 1. "triple-momentum" has others, see docs/explanation/theory.md, and
         takes about 0.85 times as many calls of ∇ₓ. Theorem 2.2 does not cover it: its rate is proved for exact inner
         solves only, and certified numerically for inexact ones. It takes no terms.
     seed : int

@@ -83,7 +83,7 @@ class CuttingPlane(Method):
     Parameters
     ----------
     radius : float, optional
-        The distance from the start within which x has a minimum. The bound rests on it.
+        The distance from the start within which x has a minimum; None if the run is to find one. The bound rests on it.
     inner : {"lbfgs", "newton", "nag"}, default "lbfgs"
         The solver in y. "newton" needs a y-Hessian, "nag" the constants.
     """

@@ -69,7 +69,7 @@ class ReducedLbfgs(Method):
     outer : {"x", "y"}, default "x"
         The block that F is a function of; its gradient should be the expensive one.
     inner_tolerance_ratio : float, optional
-        The fraction of the expected gain of the next step in x that may be left to gain in y, at first. A smaller one
+        How inexactly y is solved at first, as a fraction of the expected gain of the next step in x. A smaller one
         costs more calls of ∇ᵧ and may save some of ∇ₓ. By default 0.05, or 0.001 if ∇ₓ takes a round of communication,
         the constants are unknown, or there are terms.
     stateless : bool

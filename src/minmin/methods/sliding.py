@@ -78,7 +78,7 @@ class Sliding(Method):
     Parameters
     ----------
     inner : {"lbfgs", "nag", "nag-ogmg"}, default "lbfgs"
-        Solves the inner problem.
+        The solver that asks for ∇g.
     """
 
     name: ClassVar[str] = "sliding"
