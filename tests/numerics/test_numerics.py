@@ -142,5 +142,5 @@ def test_a_search_along_a_step_that_rises_from_its_start_ends_without_success():
     """Rounding errors in a model of f can give such a step; here the slopes at both ends are the same."""
     for step in np.ones(1), 1e-3 * np.ones(1):
         search = StepSearch(np.zeros(1), np.ones(1), step, term=None, units=1.0, overshoot=0.5)
-        assert not search.is_short(np.ones(1))
+        assert not search.measure(np.ones(1))
         assert not search.shorten()

@@ -199,7 +199,7 @@ class ReducedStep:
         start, gradient, kept = search.start, search.gradient, None if term is None else _KEPT_PAIRS_WITH_TERM
         while True:
             state, evaluation, is_inside = self._lower_y(state, search.v, allowed, retries=retries)
-            is_short = search.is_short(state.gradient if is_inside else math.nan * gradient)
+            is_short = search.measure(state.gradient if is_inside else math.nan * gradient)
             step, change = units * search.step, search.change * (1.0 / units)
             size, least = dot(step, step), state.min_curvature_seen
             if search.product > 0.0 and size > 0.0:

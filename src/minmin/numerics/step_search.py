@@ -83,8 +83,8 @@ class StepSearch:
         self._most = -overshoot * self.slope
         self._t, self._least_fraction, self._last_end, self._trials = 1.0, _LEAST_SHORTENING, math.inf, 1
 
-    def is_short(self, gradient: Vector) -> bool:
-        """Whether the step to the point :attr:`v` does not overshoot, by the gradient there."""
+    def measure(self, gradient: Vector) -> bool:
+        """Take the gradient at :attr:`v`; whether the step to there does not overshoot."""
         self.change = gradient - self.gradient
         self.product = dot(self.step, self.change)
         self._end = self._first_slope + (self.product if self._t == 1.0 else dot(self._direction, self.change))

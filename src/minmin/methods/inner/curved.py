@@ -66,7 +66,7 @@ class LbfgsSolver(InnerSolver):
             known = memory
             while True:
                 moved = goal.at(search.v)
-                is_short = search.is_short(moved.gradient)
+                is_short = search.measure(moved.gradient)
                 goal.learn(moved, search.product, dot(search.step, search.step))
                 memory = remember(memory, units * search.step, search.change * (1.0 / units))
                 found = is_short or moved.solved or goal.gradients > goal.most_gradients
