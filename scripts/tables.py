@@ -107,10 +107,11 @@ def _say_whether(method: Method, problem: minmin.Problem) -> str:
     return f"with {first.value}" if first in given else "–"
 
 
+_OPTIONS = '        - Any option of "reduced-lbfgs", which it then takes.\n', "\n\n    Returns\n"
 PARTS: list[tuple[str, str, Callable[[], str], tuple[str, str]]] = [
-    ("src/minmin/solve.py", "options", describe_options, ("        - Any option of \"reduced-lbfgs\", which it then takes.\n", "\n\n    Returns\n")),
-    ("docs/guides/methods.md", "needs", tabulate_methods, ("<!-- made by scripts/tables.py: needs -->", "\n<!-- end -->")),
-    ("docs/guides/runs-where.md", "problems", tabulate_problems, ("<!-- made by scripts/tables.py: problems -->", "\n<!-- end -->")),
+    ("src/minmin/solve.py", "options", describe_options, _OPTIONS),
+    ("docs/guides/methods.md", "needs", tabulate_methods, ("scripts/tables.py: needs -->", "\n<!-- end -->")),
+    ("docs/guides/runs-where.md", "problems", tabulate_problems, ("scripts/tables.py: problems -->", "\n<!-- end -->")),
 ]
 """The files, and the text before and after what is made."""
 
