@@ -56,8 +56,8 @@ class InexactOuter(Method):
     Parameters
     ----------
     accuracy : float, optional
-        How far f may be above its minimum over y after an inner solve, δ. By default tol/(10 κ_x^{3/2}), with the tol of
-        the run; without a tol, y is solved as exactly as rounding allows.
+        How far f may be above its minimum over y after an inner solve, δ. By default tol/(10 κ_x^{3/2}), with the tol
+        of the run; without a tol, y is solved as exactly as rounding allows.
     """
 
     name: ClassVar[str] = "inexact-outer"
