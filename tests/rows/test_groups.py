@@ -7,8 +7,10 @@ import pytest
 
 import minmin
 from minmin.core.rows import RowVector
+from minmin.problems import Composite
 from minmin.problems.linear.rows.group import LocalEngine
 from minmin.problems.linear.sampling import sample_gram
+from minmin.terms import L1
 from rows.cases import ALL_LOSSES, agree, make_data, make_here, make_in_groups, penalties
 
 
@@ -47,10 +49,19 @@ def test_the_same_sample_of_rows(loss, count):
     np.testing.assert_allclose(*matrices, rtol=1e-12, atol=1e-15)
 
 
-def test_constants_cannot_be_computed():
+def test_without_constants_methods_that_need_none_run_and_others_name_one():
     model, _ = make_in_groups("logistic", make_data("logistic"), 2)
-    with pytest.raises(minmin.InputError, match="give constants=, or use method='reduced-newton'"):
+    assert model.constants is None
+    with pytest.raises(minmin.UnsupportedError, match=r"give constants=.*or method='reduced-lbfgs'"):
         minmin.minimize(model, method="bam")
+    best = minmin.minimize(model, tol=1e-9)
+    for options in ({"method": "reduced-lbfgs"}, {"method": "bam", "adaptive": True}, {"bounds_x": (-9.0, 9.0)}):
+        r = minmin.minimize(model, tol=1e-6, **options)
+        assert r.status == "converged"
+        assert r.fun - best.fun <= 1e-6
+    with_term = minmin.minimize(Composite(model, term_x=L1(0.01)), tol=1e-6)
+    assert with_term.bound.basis == "data"
+    assert minmin.check(model).ok
 
 
 class LosingEngine(LocalEngine):

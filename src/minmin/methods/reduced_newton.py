@@ -91,9 +91,9 @@ class ReducedNewton(Method):
     loosest : float
         The largest relative residual at which conjugate gradients may stop.
     forcing_power : float
-        How fast that residual falls with the gradient, from 0 to 1. Conjugate gradients stop at
-        min(loosest, (|∇F|/|∇F at the first step|)^forcing_power). With loosest = 0.5 instead of 0.2 the hardest clicks take 110 to 126 products to a certificate instead of 98 to
-        104; with a power of ¾ or 1 they take up to 159.
+        How fast that residual falls with the gradient, from 0 to 1. Conjugate gradients stop at min(loosest,
+        (|∇F|/|∇F at the first step|)^forcing_power). With loosest = 0.5 instead of 0.2 the hardest clicks take 110 to
+        126 products to a certificate instead of 98 to 104; with a power of ¾ or 1 they take up to 159.
     most_cg_steps : int
         The most steps of conjugate gradients in one Newton step. For comparison: a whole run on a9a takes 174.
     """

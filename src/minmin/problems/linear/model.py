@@ -155,18 +155,20 @@ class LinearModel(SecondOrderProblem):
         return self.x_block.units()
 
     @property
-    def constants(self) -> Constants:
+    def constants(self) -> Constants | None:
+        """Those that were given, or that the data prove; None for rows on a cluster, where they are not computed."""
         return self.constants_for(EXPENSIVE)
 
-    def constants_for(self, cost_ratio: float) -> Constants:
-        if self._given is not None:
+    def constants_for(self, cost_ratio: float) -> Constants | None:
+        if self._given is not None or isinstance(self.x_block.design, RowDesign):
             return self._given
         constants = self._proof.choose(cost_ratio)
         self._count_constants()
         return constants
 
     def passes_for_constants(self) -> tuple[int, int]:
-        return self._proof.passes if self._given is None else (0, 0)
+        known = self._given is not None or isinstance(self.x_block.design, RowDesign)
+        return (0, 0) if known else self._proof.passes
 
     @property
     def prototype(self) -> Array:
@@ -219,7 +221,8 @@ class LinearModel(SecondOrderProblem):
     def swapped(self) -> Self:
         twin = self._with_blocks(self.y_block, self.x_block)  # they still count under their original names
         twin.tally = self.tally.swapped()
-        twin._given = self.constants_for(1.0 / EXPENSIVE).swapped()
+        constants = self.constants_for(1.0 / EXPENSIVE)
+        twin._given = None if constants is None else constants.swapped()
         return twin
 
     def with_penalties(self, alpha_x: Any, alpha_y: Any) -> Self:
