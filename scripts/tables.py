@@ -71,8 +71,8 @@ def _make_glm(loss: str = "logistic") -> GLM:
     return GLM(X, Y, target, loss, alpha_x=1.0, alpha_y=1.0)
 
 
-def _make_function(**given: minmin.Constants) -> Function:
-    return Function(lambda x, y: 0.0, lambda x, y: x, lambda x, y: y, d_x=2, d_y=2, **given)
+def _make_function() -> Function:
+    return Function(lambda x, y: 0.0, lambda x, y: x, lambda x, y: y, d_x=2, d_y=2)
 
 
 PROBLEMS: dict[str, Callable[[], minmin.Problem]] = {

@@ -67,6 +67,7 @@ def check(model: Model, output: Output) -> int:
       minmin check clicks.parquet --target clicked --y-columns 'age,price_*'
     """
     constants = model.problem.constants
+    assert constants is not None  # its rows are in memory
     report = checking.check(model.problem)
     kappas = f"κ_x = {constants.kappa_x:.3g}, κ_y = {constants.kappa_y:.3g} ({constants.source})"
     findings = [asdict(finding) for finding in report.findings]

@@ -63,6 +63,7 @@ class Feature(Enum):
 ALL_FEATURES = frozenset(Feature)
 TERMS = frozenset({Feature.TERM_X, Feature.TERM_Y})
 KNOWN_CONSTANTS = frozenset({Need.CONSTANTS, Need.FINITE_L, Need.POSITIVE_MU})
+"""What most methods with a theory need: constants that are known, with finite L and mu > 0."""
 _REFUSED = {
     Feature.TERM_X: "does not support terms in x or y",
     Feature.TERM_Y: "does not support a term in y",
