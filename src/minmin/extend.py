@@ -12,7 +12,7 @@ from minmin.core.traits import Traits
 from minmin.deprecation import names_elsewhere
 from minmin.errors import SolverError
 from minmin.methods.base import Candidate, Target
-from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
+from minmin.methods.needs import Feature, Need, require_constants
 from minmin.methods.ogmg import nag_ogm_g, ogm_g
 from minmin.methods.registry import build, check_method, describe
 from minmin.problems.autodiff import AutodiffFunction
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from minmin.federated.tasks import ClientTask, Outcome
 
 __all__ = [
-    "KNOWN_CONSTANTS",
     "AutodiffFunction",
     "Candidate",
     "CategoricalDesign",
