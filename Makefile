@@ -36,6 +36,7 @@ bench: $(PEERS)  ## ratios of time, measured in one run
 	$(BIN)/python benchmarks/glm.py
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/python_calls.py
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/inner_step.py
 	$(BIN)/python benchmarks/checkpoint_cost.py
