@@ -191,7 +191,7 @@ class SecondOrderSlice(Slice):
 class SecondOrderProblem(Problem):
     """A problem whose evaluations have Hessians.
 
-    A subclass that has them for some data only sets :attr:`~minmin.Problem.is_second_order` itself.
+    A subclass that has them for some data only sets ``is_second_order`` itself.
     """
 
     is_second_order = True
