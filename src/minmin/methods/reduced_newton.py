@@ -122,24 +122,7 @@ class ReducedNewton(Method):
         return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def init(self, problem: SecondOrderProblem, x: Vector, y: Vector) -> NewtonState:
-        return NewtonState(
-            x=x,
-            y=y,
-            cache=(),
-            gradient=None,
-            y_step=None,
-            roots=(),
-            scale=math.inf,
-            refined=False,
-            noise=0.0,
-            near_steps=0,
-            min_curvature_seen=math.inf,
-            estimate=math.inf,
-            stuck=0,
-            largest_norm=norm(x),
-            cached_steps=0,
-            candidate=Candidate(x, y),
-        )
+        return NewtonState(x, y, Candidate(x, y), largest_norm=norm(x))
 
     def step(self, problem: SecondOrderProblem, state: NewtonState, target: Target = NO_TARGET) -> NewtonState:
         if state.gradient is None or state.y_step is None:
