@@ -202,10 +202,17 @@ class ReducedNewton(Method):
             min_curvature = min(state.min_curvature_seen, trial.step.min_curvature_seen)
             estimate = _estimate_gap(problem, y_system, y_step, after.grad_x, min_curvature, noise)
             bound = Bound(estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf, bound.floor)
+        x, y, cache, exhausted = evaluation.x, evaluation.y, evaluation.cache, state.stuck >= _MOST_STUCK_STEPS
+        # The size counts as measured before this point: ∇ₓf is that of the model after a step in y.
+        size = evaluation.find_largest_entry(after.grad_x, evaluation.grad_y)
+        candidate = Candidate(
+            x, y, bound, exhausted, cache=cache, gradient_size=size, measured_before=True, value=value
+        )
         return state._replace(
-            x=evaluation.x,
-            y=evaluation.y,
-            cache=evaluation.cache,
+            x=x,
+            y=y,
+            candidate=candidate,
+            cache=cache,
             gradient=after.grad_x,
             y_step=y_step,
             roots=y_system.roots,
@@ -213,16 +220,6 @@ class ReducedNewton(Method):
             near_steps=near_steps,
             min_curvature_seen=min_curvature,
             estimate=estimate,
-            candidate=Candidate(
-                evaluation.x,
-                evaluation.y,
-                bound,
-                exhausted=state.stuck >= _MOST_STUCK_STEPS,
-                cache=evaluation.cache,
-                gradient_size=evaluation.find_largest_entry(after.grad_x, evaluation.grad_y),
-                measured_before=True,  # ∇ₓf is that of the model after a step in y
-                value=value,
-            ),
         )
 
     def _try_newton_step(
