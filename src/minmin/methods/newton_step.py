@@ -104,7 +104,7 @@ def solve_newton_system(
     The step in y that belongs to dx is dy - H_yy⁻¹ H_yx dx, where ``dy`` is the Newton step in y alone. For
     ``preconditioner``, ``tolerance`` and ``is_enough`` see :func:`minmin.numerics.cg.conjugate_gradients`.
     """
-    evaluation = y_system.evaluation
+    evaluation, eps = y_system.evaluation, y_system.evaluation.rounding.eps
     total: Direction | None = None
     search_direction, dy_along = Direction(gradient, ()), dy
 
@@ -120,13 +120,6 @@ def solve_newton_system(
         dy = dy + t * dy_along
 
     end = conjugate_gradients(
-        apply,
-        move,
-        -gradient,
-        preconditioner,
-        eps=evaluation.rounding.eps,
-        tolerance=tolerance,
-        most_steps=most_steps,
-        is_enough=is_enough,
+        apply, move, -gradient, preconditioner, eps=eps, tolerance=tolerance, most_steps=most_steps, is_enough=is_enough
     )
     return NewtonStep(evaluation.slice.along(0.0 * gradient) if total is None else total, dy, *end)

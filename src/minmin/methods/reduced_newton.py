@@ -130,15 +130,13 @@ class ReducedNewton(Method):
         evaluation = problem.evaluate(state.x, state.y, state.cache)
         y_system = YSystem(evaluation, state.roots)
         enough = target.bound_at(state.candidate.value)
-        trial = self._try_newton_step(
-            problem, y_system, state.gradient, state.y_step, state.scale, enough, refined=state.refined
-        )
+        trial = self._try_newton_step(problem, y_system, state, enough)
         state = state._replace(scale=trial.scale, refined=state.refined or trial.step.refined)
         flat = trial.step.flat and trial.step.residual > _ZERO_FACTOR * state.noise
         if flat and problem.flat_gradient_proves_unbounded:
             raise NoMinimumError(_NO_MINIMUM)
         if trial.step.flat or trial.t < _SHORT_STEP or state.stuck > 0:
-            trial = _choose_lower(self._try_surrogate(problem, evaluation, trial, enough), trial)
+            trial = _choose_lower(self._try_surrogate(problem, y_system, state, trial, enough), trial)
         new, step = trial.new, trial.step
         if new is None:
             return _stay(state, near_steps=0 if flat else state.near_steps + 1)
@@ -223,31 +221,20 @@ class ReducedNewton(Method):
         )
 
     def _try_newton_step(
-        self,
-        problem: SecondOrderProblem,
-        y_system: YSystem,
-        gradient: Vector,
-        y_step: YStep,
-        scale: float,
-        enough: float,
-        *,
-        refined: bool = False,
+        self, problem: SecondOrderProblem, y_system: YSystem, state: NewtonState, enough: float
     ) -> Trial:
-        """Take the Newton step, or a fraction of it.
-
-        ``scale`` is |∇F| at the run's first step, infinite before it; ``enough`` is the bound at which the run ends, as
-        far as it is known; ``refined`` as in the state.
-        """
-        evaluation = y_system.evaluation
+        """Take the Newton step, or a fraction of it; the run ends at the bound ``enough``, as far as that is known."""
+        evaluation, gradient, y_step = y_system.evaluation, state.gradient, state.y_step
+        assert y_step is not None
         preconditioner = evaluation.x_preconditioner()
         size = math.sqrt(dot(gradient, preconditioner.solve(gradient)))
-        scale = size if math.isinf(scale) else scale
+        scale = size if math.isinf(state.scale) else state.scale
         tolerance = min(self.loosest, (size / scale) ** self.forcing_power) if scale > 0.0 else self.loosest
         step = solve_newton_system(
             y_system,
             gradient,
             y_step.dy,
-            (preconditioner.refine() if refined else None) or preconditioner,
+            (preconditioner.refine() if state.refined else None) or preconditioner,
             tolerance=tolerance,
             most_steps=self.most_cg_steps,
             is_enough=problem.make_gradient_test(_ENOUGH * enough),
@@ -264,19 +251,20 @@ class ReducedNewton(Method):
         return Trial(new, step, t, scale)
 
     def _try_surrogate(
-        self, problem: SecondOrderProblem, evaluation: SecondOrderEvaluation, near: Trial, enough: float
+        self, problem: SecondOrderProblem, y_system: YSystem, state: NewtonState, near: Trial, enough: float
     ) -> Trial | None:
         """The same with the surrogate curvature; None if there is no surrogate.
 
         ``near`` is the Newton step: only that has seen the curvature of f itself.
         """
-        surrogate = evaluation.with_surrogate_curvature()
+        surrogate = y_system.evaluation.with_surrogate_curvature()
         if surrogate is None:
             return None
         y_system = YSystem(surrogate)
         y_step = y_system.newton_step()
         gradient = surrogate.model_after(y_step.dy).grad_x
-        trial = self._try_newton_step(problem, y_system, gradient, y_step, math.inf, enough)
+        state = state._replace(gradient=gradient, y_step=y_step, scale=math.inf, refined=False)
+        trial = self._try_newton_step(problem, y_system, state, enough)
         return trial._replace(step=trial.step._replace(min_curvature_seen=near.step.min_curvature_seen))
 
     def patience(self, problem: Problem) -> int:

@@ -198,13 +198,9 @@ class SolveY(YTask):
     def run(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
         rule, solver = ProvedAccuracy(self.accuracy), INNER_SOLVERS[self.inner]
         goal = InnerGoal(part, memory.y, rule, self.constants, largest_gradient=memory.largest_gradient)
-        point, solver_memory = solver.solve(goal, memory.solver)
-        new = memory._replace(
-            y=point.v,
-            solver=solver_memory,
-            failures=count_failures(point, memory.failures),
-            largest_gradient=goal.largest_gradient,
-        )
+        point, left = solver.solve(goal, memory.solver)
+        failures = count_failures(point, memory.failures)
+        new = memory._replace(y=point.v, solver=left, failures=failures, largest_gradient=goal.largest_gradient)
         return new, point.evaluation
 
 
@@ -269,16 +265,10 @@ class LowerY(YTask):
 
     def _lower(self, part: Slice, before: YMemory) -> tuple[YMemory, Evaluation]:
         """Lower f from a memory."""
-        solver = INNER_SOLVERS[self.inner]
+        solver, constants, largest = INNER_SOLVERS[self.inner], self.constants, before.largest_gradient
         rule = AllowedGain(before, self.allowed, proves=Need.CONSTANTS in solver.needs)
         goal = InnerGoal(
-            part,
-            before.y,
-            rule,
-            self.constants,
-            largest_gradient=before.largest_gradient,
-            units=part.units_y,
-            checks_values=before.careful,
+            part, before.y, rule, constants, largest_gradient=largest, units=part.units_y, checks_values=before.careful
         )
         nested, inside = part.nested if self.inner == "lbfgs" else None, before.inside
         if nested is not None and nested.blocks is not None and nested.blocks.saves_calls_inside:
