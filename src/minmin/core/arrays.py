@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,6 @@ Array = Any
 _KEPT_DTYPES = (np.dtype("float64"), np.dtype("float32"))
 _EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
 _HALF_EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
-_EPS_CACHE: dict[tuple[type, Any], float] = {}
-_NAME_CACHE: dict[tuple[type, Any], str] = {}
 
 
 def namespace_of(array: Array) -> Any:
@@ -29,12 +28,7 @@ def namespace_of(array: Array) -> Any:
 
 def array_eps(array: Array) -> float:
     """The spacing of floats next to 1 in the array's dtype."""
-    dtype = array.dtype
-    key = type(dtype), dtype  # dtypes of different libraries cannot be compared
-    eps = _EPS_CACHE.get(key)
-    if eps is None:
-        eps = _EPS_CACHE[key] = _EPS[dtype_name(array)]
-    return eps
+    return _EPS[_name_dtype(array.dtype)]
 
 
 def number_eps(number: Any) -> float:
@@ -55,12 +49,12 @@ def describe_kind(array: Array) -> str:
 
 def dtype_name(array: Array) -> str:
     """The name of the dtype, the same for every library: "float64", ..."""
-    dtype = array.dtype
-    key = type(dtype), dtype
-    name = _NAME_CACHE.get(key)
-    if name is None:
-        name = _NAME_CACHE[key] = str(dtype).rsplit(".", maxsplit=1)[-1]
-    return name
+    return _name_dtype(array.dtype)
+
+
+@lru_cache(maxsize=None, typed=True)  # by type, too: dtypes of different libraries cannot be compared
+def _name_dtype(dtype: Any) -> str:
+    return str(dtype).rsplit(".", maxsplit=1)[-1]
 
 
 def largest(array: Array) -> float:

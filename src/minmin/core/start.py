@@ -114,25 +114,18 @@ def is_flat(start: Any) -> bool:
     return not isinstance(start, Mapping) and getattr(start, "ndim", 0) == 1
 
 
-def _has_arrays(value: Any) -> bool:
-    return isinstance(value, list | tuple) and any(getattr(part, "ndim", 0) > 0 for part in value)
-
-
 def check_start_array(value: Any, size: int, name: str, prototype: Array) -> Array:
     """A checked copy of one array of the user's start."""
-    _require_one_array(value, name, f" of shape ({size},)")
+    has_arrays = isinstance(value, list | tuple) and any(getattr(part, "ndim", 0) > 0 for part in value)
+    if isinstance(value, Mapping) or has_arrays:
+        kind = type(value).__name__ + (" of arrays" if has_arrays else "")
+        raise InputError(
+            f"{name} is a {kind}; this problem needs one flat array of shape ({size},): "
+            "minmin.problems.Function(..., x0=, y0=), from_jax and from_torch take nested arrays"
+        )
     array = as_real(value, name, prototype)
     if array.shape != (size,):
         flatten = "; flatten it with reshape(-1)" if array.ndim != 1 and math.prod(array.shape) == size else ""
         raise InputError(f"{name} has shape {tuple(array.shape)}; this problem needs ({size},){flatten}")
     require_finite(array, name)
     return array_namespace(array).asarray(array, copy=True)
-
-
-def _require_one_array(value: Any, name: str, shape: str) -> None:
-    if isinstance(value, Mapping) or _has_arrays(value):
-        kind = type(value).__name__ + ("" if isinstance(value, Mapping) else " of arrays")
-        raise InputError(
-            f"{name} is a {kind}; this problem needs one flat array{shape}: "
-            "minmin.problems.Function(..., x0=, y0=), from_jax and from_torch take nested arrays"
-        )

@@ -47,12 +47,9 @@ class Tree:
     """
 
     def __init__(self, example: Any, expand: Expand | None = None):
-        opened = _open(example, expand)
-        self._container: Container | None = None
-        self._children: tuple[Tree, ...] = ()
-        if opened is not None:
-            self._container = opened[0]
-            self._children = tuple(Tree(child, expand) for child in opened[1])
+        container, children = _open(example, expand) or (None, ())
+        self._container: Container | None = container
+        self._children = tuple(Tree(child, expand) for child in children)
 
     def places(self, place: str = "") -> Iterator[str]:
         """Where every leaf is, as one would write it in Python."""

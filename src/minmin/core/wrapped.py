@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from operator import attrgetter
+from typing import Any, Self, TypeVar, overload
 
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice
-from minmin.core.rounding import RoundingScale
-from minmin.core.second_order import (
-    Direction,
-    Gauge,
-    SecondOrderEvaluation,
-    SecondOrderProblem,
-    SecondOrderSlice,
-    YStepModel,
-)
+from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice
 from minmin.core.vectors import Vector
+
+M = TypeVar("M")
+"""A method; mypy keeps the signature of one that takes arguments. For others the base class knows it."""
+
+
+@overload
+def forwarded(member: Callable[[Any], Any]) -> Any: ...
+@overload
+def forwarded(member: M) -> M: ...
+def forwarded(member: Any) -> Any:
+    """A property or method of a wrapper: that of the same name of ``original``, which is the object inside."""
+    return property(attrgetter(f"original.{getattr(member, 'fget', member).__name__}"))
 
 
 class Wrapped(SecondOrderProblem):
@@ -49,45 +54,9 @@ class Wrapped(SecondOrderProblem):
         twin.original, twin.tally = original, original.tally
         return twin
 
-    @property
-    def kind(self) -> str:
-        return self.original.kind
-
     @abstractmethod
     def fix(self, x: Vector) -> Any:
         """A :class:`WrappedSlice`, or one of the problem inside."""
-
-    @property
-    def constants(self) -> Constants | None:
-        return self.original.constants
-
-    def constants_for(self, cost_ratio: float) -> Constants | None:
-        return self.original.constants_for(cost_ratio)
-
-    def passes_for_constants(self) -> tuple[int, int]:
-        return self.original.passes_for_constants()
-
-    @property
-    def row_obstacle(self) -> str:
-        return self.original.row_obstacle
-
-    @property
-    def units_x(self) -> Array | float:
-        return self.original.units_x
-
-    @property
-    def units(self) -> Array | float:
-        return self.original.units
-
-    @property
-    def prototype(self) -> Array:
-        return self.original.prototype
-
-    def computes_like(self, x: Vector) -> Array:
-        return self.original.computes_like(x)
-
-    def make_metrics(self) -> Any:
-        return self.original.make_metrics()
 
     def counted(self, tally: Tally) -> Self:
         return self.around(self.original.counted(tally))
@@ -95,11 +64,18 @@ class Wrapped(SecondOrderProblem):
     def to_like(self, prototype: Array) -> Self:
         return self.around(self.original.to_like(prototype))
 
-    def project_start(self, x: Vector, y: Vector) -> tuple[Vector, Vector]:
-        return self.original.project_start(x, y)
-
-    def identity(self) -> Iterable[Any]:
-        return self.original.identity()
+    kind = forwarded(Problem.kind)
+    constants = forwarded(Problem.constants)
+    constants_for = forwarded(Problem.constants_for)
+    passes_for_constants = forwarded(Problem.passes_for_constants)
+    row_obstacle = forwarded(Problem.row_obstacle)
+    units_x = forwarded(Problem.units_x)
+    units = forwarded(Problem.units)
+    prototype = forwarded(Problem.prototype)
+    computes_like = forwarded(Problem.computes_like)
+    make_metrics = forwarded(Problem.make_metrics)
+    project_start = forwarded(Problem.project_start)
+    identity = forwarded(Problem.identity)
 
 
 class WrappedSlice(SecondOrderSlice):
@@ -129,35 +105,22 @@ class WrappedSlice(SecondOrderSlice):
     def at(self, y: Vector) -> Any:
         return self.wrap(self.original.at(y))
 
-    @property
-    def units(self) -> Array | float:
-        return self.original.units
-
-    @property
-    def units_y(self) -> Array | float:
-        return self.original.units_y
-
-    @property
-    def nested(self) -> Problem | None:
-        return self.original.nested
-
-    @property
-    def parts(self) -> Sequence[Slice]:
-        return self.original.parts
-
     def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
         """Parts may be those of the slice inside, or may be wrapped in the same way as this slice."""
         inside = [e.original if isinstance(e, self.evaluations) else e for e in evaluations]
         return self.evaluations(self.original.join(inside), self)
-
-    def along(self, dx: Vector) -> Direction:
-        return self.original.along(dx)
 
     def moved(self, direction: Direction, t: float) -> Self:
         twin = copy(self)
         twin.original = self.original.moved(direction, t)
         twin.x = twin.original.x
         return twin
+
+    units = forwarded(Slice.units)
+    units_y = forwarded(Slice.units_y)
+    nested = forwarded(Slice.nested)
+    parts = forwarded(Slice.parts)
+    along = forwarded(SecondOrderSlice.along)
 
 
 class WrappedEvaluation(SecondOrderEvaluation):
@@ -169,47 +132,24 @@ class WrappedEvaluation(SecondOrderEvaluation):
         The evaluation inside; one of first order if the problem inside is.
     """
 
-    __slots__ = ("_slice", "original", "term_x", "term_y")
+    __slots__ = ("original", "slice", "term_x", "term_y")
     original: SecondOrderEvaluation
+    slice: Any
 
     def __init__(self, original: Any, slice_: Any):
         super().__init__(original.x, original.y, UNCOUNTED)
         self.original = original
-        self._slice = slice_
+        self.slice = slice_
         self.term_x, self.term_y = original.term_x, original.term_y
 
     @property
-    def slice(self) -> SecondOrderSlice:
-        return self._slice  # type: ignore[no-any-return]
-
-    @property
     def parts(self) -> Sequence[SecondOrderEvaluation]:
-        pairs = zip(self._slice.parts, self.original.parts, strict=True)
+        pairs = zip(self.slice.parts, self.original.parts, strict=True)
         return [part.wrap(e) if isinstance(part, WrappedSlice) else e for part, e in pairs]
-
-    def known_gradients(self) -> dict[str, Vector]:
-        return self.original.known_gradients()
-
-    def locate(self, gradient: str, index: int) -> str:
-        return self.original.locate(gradient, index)
-
-    def note_precision(self, eps: float) -> None:
-        self.original.note_precision(eps)
 
     @property
     def cause_of_infinity(self) -> str:  # type: ignore[override]
         return self.original.cause_of_infinity
-
-    @property
-    def nonfinite_place(self) -> str:
-        return self.original.nonfinite_place
-
-    def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
-        return self.original.find_largest_entry(grad_x, grad_y)
-
-    @property
-    def rounding(self) -> RoundingScale:
-        return self.original.rounding
 
     def _compute_value(self) -> float:
         return self.original.value
@@ -220,43 +160,6 @@ class WrappedEvaluation(SecondOrderEvaluation):
     def _compute_grad_y(self) -> Vector:
         return self.original.grad_y
 
-    def forget(self) -> None:
-        self.original.forget()
-
-    @property
-    def gauge(self) -> Gauge | None:
-        return self.original.gauge
-
-    def hess_yy(self) -> Array:
-        return self.original.hess_yy()
-
-    def hess_yy_product(self, dy: Array) -> Array:
-        return self.original.hess_yy_product(dy)
-
-    def hess_yy_diagonal(self) -> Array:
-        return self.original.hess_yy_diagonal()
-
-    def hess_xx_diagonal(self) -> Vector:
-        return self.original.hess_xx_diagonal()
-
-    def hess_yx(self, direction: Direction) -> Vector:
-        return self.original.hess_yx(direction)
-
-    def hess_product(self, direction: Direction, dy: Vector) -> Vector:
-        return self.original.hess_product(direction, dy)
-
-    def model_after(self, dy: Vector) -> YStepModel:
-        return self.original.model_after(dy)
-
-    def slope(self, direction: Direction, dy: Vector) -> float:
-        return self.original.slope(direction, dy)
-
-    def model_distance(self, direction: Direction, dy: Vector) -> float:
-        return self.original.model_distance(direction, dy)
-
-    def value_noise(self) -> float:
-        return self.original.value_noise()
-
     def with_surrogate_curvature(self) -> Self | None:
         surrogate = self.original.with_surrogate_curvature()
         if surrogate is None:
@@ -265,8 +168,25 @@ class WrappedEvaluation(SecondOrderEvaluation):
         twin.original = surrogate
         return twin
 
-    def is_unbounded_along(self, step: tuple[Direction, Vector] | None = None, *, in_y_alone: bool = False) -> bool:
-        return self.original.is_unbounded_along(step, in_y_alone=in_y_alone)
+    known_gradients = forwarded(Evaluation.known_gradients)
+    locate = forwarded(Evaluation.locate)
+    note_precision = forwarded(Evaluation.note_precision)
+    nonfinite_place = forwarded(Evaluation.nonfinite_place)
+    find_largest_entry = forwarded(Evaluation.find_largest_entry)
+    rounding = forwarded(Evaluation.rounding)
+    forget = forwarded(SecondOrderEvaluation.forget)
+    gauge = forwarded(SecondOrderEvaluation.gauge)
+    hess_yy = forwarded(SecondOrderEvaluation.hess_yy)
+    hess_yy_product = forwarded(SecondOrderEvaluation.hess_yy_product)
+    hess_yy_diagonal = forwarded(SecondOrderEvaluation.hess_yy_diagonal)
+    hess_xx_diagonal = forwarded(SecondOrderEvaluation.hess_xx_diagonal)
+    hess_yx = forwarded(SecondOrderEvaluation.hess_yx)
+    hess_product = forwarded(SecondOrderEvaluation.hess_product)
+    model_after = forwarded(SecondOrderEvaluation.model_after)
+    slope = forwarded(SecondOrderEvaluation.slope)
+    model_distance = forwarded(SecondOrderEvaluation.model_distance)
+    value_noise = forwarded(SecondOrderEvaluation.value_noise)
+    is_unbounded_along = forwarded(SecondOrderEvaluation.is_unbounded_along)
 
 
 class Assumed(Wrapped):

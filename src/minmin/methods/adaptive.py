@@ -13,8 +13,8 @@ from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, dot, norm
 from minmin.core.wrapped import Assumed
-from minmin.errors import InputError, NonFiniteError, UnsupportedError
-from minmin.methods.base import Candidate, Method
+from minmin.errors import NonFiniteError, UnsupportedError
+from minmin.methods.base import Candidate, Method, require_flag
 from minmin.methods.secants import SecantPoint
 
 # Measured: the calls of ∇ₓ in total, relative to those with known constants, on 200 quadratics and on 200 GLMs.
@@ -203,16 +203,14 @@ class Adaptive(Method):
 
     def _assume_constants(self, problem: Problem, state: AdaptiveState) -> tuple[Seen, Assumed]:
         """What has been seen, by a probing step if this is the first one, and the problem with such constants."""
-        if state.seen is not None:
-            return state.seen, Assumed(problem, self._assume(state.seen))
-        if self.guess is not None:
-            seen = Seen(self.guess.L_x, self.guess.L_y, self.guess.mu_x, self.guess.mu_y)
-            return seen, Assumed(problem, self._assume(seen))
-        seen, here = look_around(problem, state.candidate.x, state.candidate.y)
-        if not self.joint:
-            return seen, Assumed(problem, self._assume(seen))
-        seen = seen.join()
-        return seen, Assumed(problem, self._assume(seen), known=here)  # nag's first step needs both gradients there
+        seen, known, guess = state.seen, None, self.guess
+        if seen is None and guess is not None:
+            seen = Seen(guess.L_x, guess.L_y, guess.mu_x, guess.mu_y)
+        elif seen is None:
+            seen, here = look_around(problem, state.candidate.x, state.candidate.y)
+            if self.joint:
+                seen, known = seen.join(), here  # nag's first step needs both gradients there
+        return seen, Assumed(problem, self._assume(seen), known)
 
     def _judge(self, candidate: Candidate, at: SecantPoint, seen: Seen) -> Candidate:
         """The point where both gradients are known, with its bound: unlike that of the method, it needs no L."""
@@ -231,8 +229,7 @@ class Adaptive(Method):
 
 def require_adaptive(adaptive: Any, radius: Any, *, other: str = "") -> None:
     """Raise if a user's options do not go together; ``other`` is one that needs known constants, if it is given."""
-    if not isinstance(adaptive, bool):
-        raise InputError(f"adaptive must be True or False, got {adaptive!r}")
+    require_flag("adaptive", adaptive)
     other = other or ("radius" if radius is not None else "")
     if adaptive and other:
         raise UnsupportedError(

@@ -12,13 +12,7 @@ from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION, Grid, is_same_point, rounding_error
 from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, to_flat
-from minmin.errors import (
-    GRADIENT_MAY_BE_WRONG,
-    ConstantsError,
-    InputError,
-    NonFiniteError,
-    as_number,
-)
+from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, InputError, NonFiniteError, as_number
 from minmin.methods.base import Candidate, Method
 from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingState, find_value_size, find_y_error
 from minmin.methods.inner.partial_minimum import LowerY, YMemory
@@ -131,13 +125,8 @@ class CuttingPlane(Method):
         secant_point = check_constants(problem, evaluation, state.secant_point)
         state = state.add_cut(cut)._replace(y=y, secant_point=secant_point, size=max(size, state.size))
         if state.best.value is None or evaluation.value < state.best.value:
-            best = Candidate(
-                evaluation.x,
-                evaluation.y,
-                problem.bound(evaluation),
-                gradient_size=evaluation.gradient_size,
-                value=evaluation.value,
-            )
+            bound, largest = problem.bound(evaluation), evaluation.gradient_size
+            best = Candidate(evaluation.x, evaluation.y, bound, gradient_size=largest, value=evaluation.value)
             gradients = evaluation.grad_x, evaluation.grad_y
             state = state._replace(best=best, best_gradients=gradients, noise=noise, stuck=0)
         revokes = state.value_error > 0.0

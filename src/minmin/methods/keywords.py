@@ -21,14 +21,11 @@ class Keywords(NamedTuple):
     names: str
     hints: tuple[tuple[str, str], ...]
 
-    def find_hint(self, option: str) -> str | None:
-        """What to do instead of giving this option."""
-        plain = _simplify(option)
-        return next((hint for names, hint in self.hints if plain in map(_simplify, names.split())), None)
-
     def explain(self, option: str, known: list[str]) -> str:
         """What to do instead of giving this option to a method that has the ``known`` ones."""
-        return self.find_hint(option) or near_names(option, [*known, *self.names.split()])
+        plain = _simplify(option)
+        hints = (hint for names, hint in self.hints if plain in map(_simplify, names.split()))
+        return next(hints, None) or near_names(option, [*known, *self.names.split()])
 
 
 def _simplify(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,6 +21,11 @@ class NewtonState(NamedTuple):
     Attributes
     ----------
     x, y : vectors
+    candidate : Candidate
+    largest_norm : float
+        The largest |x| or |dx| since the cache was last computed from x itself.
+    cached_steps : int
+        The number of steps since then.
     cache : tuple of arrays
         The cache of the evaluation at (x, y).
     gradient : vector or None
@@ -29,7 +35,7 @@ class NewtonState(NamedTuple):
     roots : tuple of arrays
         Roots of H_yy⁻¹; see :class:`YSystem`.
     scale : float
-        |∇F| at the first step, in the preconditioner's norm.
+        |∇F| at the first step, in the preconditioner's norm; infinite before it.
     refined : bool
         Whether conjugate gradients took long in some system, so that its preconditioner was replaced by a better one.
     noise : float
@@ -42,29 +48,24 @@ class NewtonState(NamedTuple):
         The bound estimated from that curvature.
     stuck : int
         Steps in a row that moved nothing.
-    largest_norm : float
-        The largest |x| or |dx| since the cache was last computed from x itself.
-    cached_steps : int
-        The number of steps since then.
-    candidate : Candidate
     """
 
     x: Vector
     y: Vector
-    cache: tuple[Array, ...]
-    gradient: Vector | None
-    y_step: YStep | None
-    roots: tuple[Array, ...]
-    scale: float
-    refined: bool
-    noise: float
-    near_steps: int
-    min_curvature_seen: float
-    estimate: float
-    stuck: int
-    largest_norm: float
-    cached_steps: int
     candidate: Candidate
+    largest_norm: float
+    cached_steps: int = 0
+    cache: tuple[Array, ...] = ()
+    gradient: Vector | None = None
+    y_step: YStep | None = None
+    roots: tuple[Array, ...] = ()
+    scale: float = math.inf
+    refined: bool = False
+    noise: float = 0.0
+    near_steps: int = 0
+    min_curvature_seen: float = math.inf
+    estimate: float = math.inf
+    stuck: int = 0
 
 
 class NewtonStep(NamedTuple):
@@ -103,7 +104,7 @@ def solve_newton_system(
     The step in y that belongs to dx is dy - H_yy⁻¹ H_yx dx, where ``dy`` is the Newton step in y alone. For
     ``preconditioner``, ``tolerance`` and ``is_enough`` see :func:`minmin.numerics.cg.conjugate_gradients`.
     """
-    evaluation = y_system.evaluation
+    evaluation, eps = y_system.evaluation, y_system.evaluation.rounding.eps
     total: Direction | None = None
     search_direction, dy_along = Direction(gradient, ()), dy
 
@@ -119,13 +120,6 @@ def solve_newton_system(
         dy = dy + t * dy_along
 
     end = conjugate_gradients(
-        apply,
-        move,
-        -gradient,
-        preconditioner,
-        eps=evaluation.rounding.eps,
-        tolerance=tolerance,
-        most_steps=most_steps,
-        is_enough=is_enough,
+        apply, move, -gradient, preconditioner, eps=eps, tolerance=tolerance, most_steps=most_steps, is_enough=is_enough
     )
     return NewtonStep(evaluation.slice.along(0.0 * gradient) if total is None else total, dy, *end)

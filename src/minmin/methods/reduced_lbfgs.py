@@ -12,15 +12,7 @@ from minmin.core.vectors import Vector, norm, parts_of
 from minmin.errors import InputError, as_number
 from minmin.log import LOG
 from minmin.methods.bam import Bam
-from minmin.methods.base import (
-    DEFAULT_PATIENCE,
-    NO_TARGET,
-    Candidate,
-    Method,
-    Target,
-    require_choice,
-    require_flag,
-)
+from minmin.methods.base import DEFAULT_PATIENCE, NO_TARGET, Candidate, Method, Target, require_choice, require_flag
 from minmin.methods.inner.partial_minimum import LowerY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.needs import ALL_FEATURES, Feature, Need
@@ -28,7 +20,6 @@ from minmin.methods.reduced_state import GapEstimate, ReducedState
 from minmin.methods.reduced_step import ReducedStep
 from minmin.methods.theory import block_parameters, can_guard, theory_patience
 from minmin.methods.watch import Visit, Watch
-from minmin.numerics.lbfgs import Pairs
 
 _FIRST_RATIO, _FIRST_EXACT_RATIO = 0.05, 0.001
 """The first ``inner_tolerance_ratio``; the second value if ∇ₓ is a round of communication, constants are unknown, or
@@ -115,26 +106,9 @@ class ReducedLbfgs(Method):
         if self.inner == "auto":
             LOG.info("auto took inner=%r: y has %sparts with Hessians", task.inner, "no " * (task.inner != "newton"))
         is_exact = problem.part_sizes or problem.constants is None or problem.has_terms
-        start = Candidate(x, y)
-        return ReducedState(
-            x=x,
-            gradient=None,
-            y=tuple(task.begin(part) for part in parts_of(y)),
-            gain=math.inf,
-            pairs=Pairs(),
-            min_curvature_seen=math.inf,
-            inner_tolerance_ratio=self.inner_tolerance_ratio or (_FIRST_EXACT_RATIO if is_exact else _FIRST_RATIO),
-            stuck=0,
-            calls=0,
-            first_bound=math.inf,
-            candidate=start,
-            best=start,
-            estimate=GapEstimate(),
-            watch=Watch(start_size=max(1.0, norm(x), norm(y))),
-            flat_length=0.0,
-            secant_point=None,
-            guard=None,
-        )
+        ratio = self.inner_tolerance_ratio or (_FIRST_EXACT_RATIO if is_exact else _FIRST_RATIO)
+        parts, start = tuple(task.begin(part) for part in parts_of(y)), Candidate(x, y)
+        return ReducedState(x, parts, start, start, ratio, Watch(start_size=max(1.0, norm(x), norm(y))))
 
     def step(self, problem: Problem, state: ReducedState, target: Target = NO_TARGET) -> ReducedState:
         if state.guard is not None:

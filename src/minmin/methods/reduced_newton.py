@@ -124,24 +124,7 @@ class ReducedNewton(Method):
         return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def init(self, problem: SecondOrderProblem, x: Vector, y: Vector) -> NewtonState:
-        return NewtonState(
-            x=x,
-            y=y,
-            cache=(),
-            gradient=None,
-            y_step=None,
-            roots=(),
-            scale=math.inf,
-            refined=False,
-            noise=0.0,
-            near_steps=0,
-            min_curvature_seen=math.inf,
-            estimate=math.inf,
-            stuck=0,
-            largest_norm=norm(x),
-            cached_steps=0,
-            candidate=Candidate(x, y),
-        )
+        return NewtonState(x, y, Candidate(x, y), largest_norm=norm(x))
 
     def step(self, problem: SecondOrderProblem, state: NewtonState, target: Target = NO_TARGET) -> NewtonState:
         if state.gradient is None or state.y_step is None:
@@ -149,15 +132,13 @@ class ReducedNewton(Method):
         evaluation = problem.evaluate(state.x, state.y, state.cache)
         y_system = YSystem(evaluation, state.roots)
         enough = target.bound_at(state.candidate.value)
-        trial = self._try_newton_step(
-            problem, y_system, state.gradient, state.y_step, state.scale, enough, refined=state.refined
-        )
+        trial = self._try_newton_step(problem, y_system, state, enough)
         state = state._replace(scale=trial.scale, refined=state.refined or trial.step.refined)
         flat = trial.step.flat and trial.step.residual > _ZERO_FACTOR * state.noise
         if flat and problem.flat_gradient_proves_unbounded:
             raise NoMinimumError(_NO_MINIMUM)
         if trial.step.flat or trial.t < _SHORT_STEP or state.stuck > 0:
-            trial = _choose_lower(self._try_surrogate(problem, evaluation, trial, enough), trial)
+            trial = _choose_lower(self._try_surrogate(problem, y_system, state, trial, enough), trial)
         new, step = trial.new, trial.step
         if new is None:
             return _stay(state, near_steps=0 if flat else state.near_steps + 1)
@@ -221,10 +202,17 @@ class ReducedNewton(Method):
             min_curvature = min(state.min_curvature_seen, trial.step.min_curvature_seen)
             estimate = _estimate_gap(problem, y_system, y_step, after.grad_x, min_curvature, noise)
             bound = Bound(estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf, bound.floor)
+        x, y, cache, exhausted = evaluation.x, evaluation.y, evaluation.cache, state.stuck >= _MOST_STUCK_STEPS
+        # The size counts as measured before this point: ∇ₓf is that of the model after a step in y.
+        size = evaluation.find_largest_entry(after.grad_x, evaluation.grad_y)
+        candidate = Candidate(
+            x, y, bound, exhausted, cache=cache, gradient_size=size, measured_before=True, value=value
+        )
         return state._replace(
-            x=evaluation.x,
-            y=evaluation.y,
-            cache=evaluation.cache,
+            x=x,
+            y=y,
+            candidate=candidate,
+            cache=cache,
             gradient=after.grad_x,
             y_step=y_step,
             roots=y_system.roots,
@@ -232,44 +220,23 @@ class ReducedNewton(Method):
             near_steps=near_steps,
             min_curvature_seen=min_curvature,
             estimate=estimate,
-            candidate=Candidate(
-                evaluation.x,
-                evaluation.y,
-                bound,
-                exhausted=state.stuck >= _MOST_STUCK_STEPS,
-                cache=evaluation.cache,
-                gradient_size=evaluation.find_largest_entry(after.grad_x, evaluation.grad_y),
-                measured_before=True,  # ∇ₓf is that of the model after a step in y
-                value=value,
-            ),
         )
 
     def _try_newton_step(
-        self,
-        problem: SecondOrderProblem,
-        y_system: YSystem,
-        gradient: Vector,
-        y_step: YStep,
-        scale: float,
-        enough: float,
-        *,
-        refined: bool = False,
+        self, problem: SecondOrderProblem, y_system: YSystem, state: NewtonState, enough: float
     ) -> Trial:
-        """Take the Newton step, or a fraction of it.
-
-        ``scale`` is |∇F| at the run's first step, infinite before it; ``enough`` is the bound at which the run ends, as
-        far as it is known; ``refined`` as in the state.
-        """
-        evaluation = y_system.evaluation
+        """Take the Newton step, or a fraction of it; the run ends at the bound ``enough``, as far as that is known."""
+        evaluation, gradient, y_step = y_system.evaluation, state.gradient, state.y_step
+        assert y_step is not None
         preconditioner = evaluation.x_preconditioner()
         size = math.sqrt(dot(gradient, preconditioner.solve(gradient)))
-        scale = size if math.isinf(scale) else scale
+        scale = size if math.isinf(state.scale) else state.scale
         tolerance = min(self.loosest, (size / scale) ** self.forcing_power) if scale > 0.0 else self.loosest
         step = solve_newton_system(
             y_system,
             gradient,
             y_step.dy,
-            (preconditioner.refine() if refined else None) or preconditioner,
+            (preconditioner.refine() if state.refined else None) or preconditioner,
             tolerance=tolerance,
             most_steps=self.most_cg_steps,
             is_enough=problem.make_gradient_test(_ENOUGH * enough),
@@ -286,19 +253,20 @@ class ReducedNewton(Method):
         return Trial(new, step, t, scale)
 
     def _try_surrogate(
-        self, problem: SecondOrderProblem, evaluation: SecondOrderEvaluation, near: Trial, enough: float
+        self, problem: SecondOrderProblem, y_system: YSystem, state: NewtonState, near: Trial, enough: float
     ) -> Trial | None:
         """The same with the surrogate curvature; None if there is no surrogate.
 
         ``near`` is the Newton step: only that has seen the curvature of f itself.
         """
-        surrogate = evaluation.with_surrogate_curvature()
+        surrogate = y_system.evaluation.with_surrogate_curvature()
         if surrogate is None:
             return None
         y_system = YSystem(surrogate)
         y_step = y_system.newton_step()
         gradient = surrogate.model_after(y_step.dy).grad_x
-        trial = self._try_newton_step(problem, y_system, gradient, y_step, math.inf, enough)
+        state = state._replace(gradient=gradient, y_step=y_step, scale=math.inf, refined=False)
+        trial = self._try_newton_step(problem, y_system, state, enough)
         return trial._replace(step=trial.step._replace(min_curvature_seen=near.step.min_curvature_seen))
 
     def patience(self, problem: Problem) -> int:

@@ -58,31 +58,31 @@ class ReducedState(NamedTuple):
     Attributes
     ----------
     x : vector
-    gradient : vector or None
-        ∇F(x); None before the first step.
     y : tuple of YMemory
         One per part of y.
+    candidate : Candidate
+    best : Candidate
+        The candidate with the lowest bound.
+    inner_tolerance_ratio : float
+        The fraction of the expected gain in x that may be left to gain in y.
+    watch : Watch
+        What the run has seen of f, if the constants are unknown.
+    gradient : vector or None
+        ∇F(x); None before the first step.
     gain : float
         The estimated decrease of f that is still possible in y.
     pairs : Pairs
         The curvature pairs of F.
     min_curvature_seen : float
         The least curvature of F seen.
-    inner_tolerance_ratio : float
-        The fraction of the expected gain in x that may be left to gain in y.
     stuck : int
         Steps in a row that did not move x.
     calls : int
         The number of calls of ∇ₓf, to compare with BAM's guarantee.
     first_bound : float
         The first finite bound.
-    candidate : Candidate
-    best : Candidate
-        The candidate with the lowest bound.
     estimate : GapEstimate
         Of f - f*, where no bound is proved.
-    watch : Watch
-        What the run has seen of f, if the constants are unknown.
     flat_length : float
         The length of the last step if it showed no curvature, else zero.
     secant_point : SecantPoint or None
@@ -91,22 +91,22 @@ class ReducedState(NamedTuple):
     """
 
     x: Vector
-    gradient: Vector | None
     y: tuple[YMemory, ...]
-    gain: float
-    pairs: Pairs
-    min_curvature_seen: float
-    inner_tolerance_ratio: float
-    stuck: int
-    calls: int
-    first_bound: float
     candidate: Candidate
     best: Candidate
-    estimate: GapEstimate
+    inner_tolerance_ratio: float
     watch: Watch
-    flat_length: float
-    secant_point: SecantPoint | None
-    guard: BamState | None
+    gradient: Vector | None = None
+    gain: float = math.inf
+    pairs: Pairs = Pairs()
+    min_curvature_seen: float = math.inf
+    stuck: int = 0
+    calls: int = 0
+    first_bound: float = math.inf
+    estimate: GapEstimate = GapEstimate()
+    flat_length: float = 0.0
+    secant_point: SecantPoint | None = None
+    guard: BamState | None = None
 
     def estimate_gap(self, evaluation: Evaluation) -> float:
         """|∇f|²/2m in both blocks, with the least curvatures m that the run has seen; with terms see find_gap."""
@@ -115,16 +115,11 @@ class ReducedState(NamedTuple):
         in_y = min(map(attrgetter("min_curvature_seen"), self.y))
         gain = self.gain if math.isfinite(self.gain) else 0.0
         e = evaluation
-        of_x = (
-            half_square_over(e.grad_x_norm, in_x)
-            if e.term_x is None
-            else _estimate_gap_with_term(e.term_x, e.x, e.grad_x, in_x)
-        )
-        of_y = (
-            half_square_over(e.grad_y_norm, in_y)
-            if e.term_y is None
-            else _estimate_gap_with_term(e.term_y, e.y, e.grad_y, in_y)
-        )
+        of_x, of_y = half_square_over(e.grad_x_norm, in_x), half_square_over(e.grad_y_norm, in_y)
+        if e.term_x is not None:
+            of_x = _estimate_gap_with_term(e.term_x, e.x, e.grad_x, in_x)
+        if e.term_y is not None:
+            of_y = _estimate_gap_with_term(e.term_y, e.y, e.grad_y, in_y)
         return of_x + max(of_y, gain)
 
 

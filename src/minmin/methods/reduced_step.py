@@ -48,12 +48,6 @@ hard cases of the tests stall above 1e-12; with 2 to 6 three do, and with 10 two
 its rounding errors. It ends sooner, since a line search at rounding level may take ten calls."""
 
 
-def choose_inner(inner: str, problem: Problem) -> str:
-    """The solver in y. "auto" is Newton's method if y has parts, each with a Hessian."""
-    has_hessians = bool(problem.part_sizes) and problem.has_y_hessian
-    return inner if inner != "auto" else "newton" if has_hessians else "lbfgs"
-
-
 class ReducedStep:
     """What a step does on one problem, which decides once how the run learns about f.
 
@@ -64,7 +58,7 @@ class ReducedStep:
     ----------
     problem : Problem
     inner : str
-        The solver in y, or "auto".
+        The solver in y; "auto" is Newton's method if y has parts, each with a Hessian, and else L-BFGS.
     stateless : bool
         See :class:`minmin.methods.reduced_lbfgs.ReducedLbfgs`.
     target : Target
@@ -85,7 +79,8 @@ class ReducedStep:
         self._most_restarts = _MOST_RESTARTS_WITHOUT_CONSTANTS if constants is None else _MOST_RESTARTS
         watches = "values" if self._is_watched and self._has_value else "gradients"
         watches = watches if self._is_watched or self._may_explode else "nothing"
-        inner = choose_inner(inner, problem)
+        if inner == "auto":
+            inner = "newton" if problem.part_sizes and problem.has_y_hessian else "lbfgs"
         self.make_task = partial(LowerY, inner, constants=constants, stateless=stateless, watches=watches)
         self._stateless = stateless
 

@@ -103,7 +103,9 @@ def build(
     for old, new in _RENAMED_OPTIONS.items():
         if old in options and new in options:
             raise InputError(f"{old!r} is the former name of {new!r}; give {new!r} alone")
-    options = {_rename(option): value for option, value in options.items()}
+        if old in options:
+            warn_renamed(f"the option {old!r}", repr(new), stacklevel=3)
+            options = {new if option == old else option: value for option, value in options.items()}
     parameters = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
         if option not in parameters or option == "seed":  # the seed is an argument of its own
@@ -111,14 +113,6 @@ def build(
     if "seed" in parameters:
         options = {**options, "seed": seed_number}
     return kind(**options), why
-
-
-def _rename(option: str) -> str:
-    if option not in _RENAMED_OPTIONS:
-        return option
-    new = _RENAMED_OPTIONS[option]
-    warn_renamed(f"the option {option!r}", repr(new), stacklevel=5)
-    return new
 
 
 def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, Any], str]:

@@ -149,9 +149,7 @@ def aim_regularized(method: Method, plain: Method, radius: Any, tol: float) -> M
 
 def check_radius(radius: Any) -> None:
     """Raise if a user's radius is neither None, nor "auto", nor a positive number."""
-    if radius is None or radius == "auto":
-        return
-    if not 0.0 < as_number(radius, "radius") < math.inf:
+    if radius not in (None, "auto") and not 0.0 < as_number(radius, "radius") < math.inf:
         raise InputError(f"radius = {radius} must be positive and finite, or 'auto'")
 
 

@@ -44,18 +44,12 @@ def check_constants(
     constants = problem.constants if constants is None else constants
     if constants is None or problem.y_is_remote:
         return None
-    largest = evaluation.grad_x_norm + evaluation.grad_y_norm
-    new = SecantPoint(
-        x=evaluation.x,
-        y=evaluation.y,
-        grad_x=evaluation.grad_x,
-        grad_y=evaluation.grad_y,
-        noise=problem.gradient_noise(evaluation),
-        eps=evaluation.rounding.eps,
-        largest=largest if before is None else max(largest, before.largest),
-    )
-    if before is not None:
-        check_secant(constants, before, new)
+    e, noise = evaluation, problem.gradient_noise(evaluation)
+    new = SecantPoint(e.x, e.y, e.grad_x, e.grad_y, noise, e.rounding.eps, e.grad_x_norm + e.grad_y_norm)
+    if before is None:
+        return new
+    new = new._replace(largest=max(new.largest, before.largest))
+    check_secant(constants, before, new)
     return new
 
 

@@ -21,7 +21,7 @@ from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.sliding_parameters import SlidingParameters, sliding_parameters
-from minmin.methods.theory import theory_patience
+from minmin.methods.theory import can_guard, theory_patience
 from minmin.numerics.lbfgs import Pairs
 
 INNER = ("lbfgs", "nag", "nag-ogmg")
@@ -112,19 +112,13 @@ class Sliding(Method):
         found, memory = INNER_SOLVERS[self.inner].solve(goal, state.z.solver)
         z, at_bar = finish_half(p, state.z, goal, found, memory)
         assert isinstance(at_bar, LinearizedEvaluation)
-        return SlidingState(
-            z,
-            Candidate(
-                z.y_bar[0],
-                z.y_bar[1],
-                _bound(problem, p, constants, at_under, at_bar),
-                exhausted=are_exhausted([z.failures]),
-                gradient_size=largest_entry(*(mu * part for mu, part in zip(p.mu, at_bar.grad_y, strict=True))),
-                measured_before=True,
-            ),
-            point_of_f=check_constants(problem.f, at_under, state.point_of_f, constants[0]),
-            point_of_g=check_constants(problem.g, at_bar.original, state.point_of_g, constants[1]),
-        )
+        bound, exhausted = _bound(problem, p, constants, at_under, at_bar), are_exhausted([z.failures])
+        size = largest_entry(*(mu * part for mu, part in zip(p.mu, at_bar.grad_y, strict=True)))
+        x, y = z.y_bar
+        candidate = Candidate(x, y, bound, exhausted, gradient_size=size, measured_before=True)
+        point_of_f = check_constants(problem.f, at_under, state.point_of_f, constants[0])
+        point_of_g = check_constants(problem.g, at_bar.original, state.point_of_g, constants[1])
+        return SlidingState(z, candidate, point_of_f, point_of_g)
 
     def patience(self, problem: Problem) -> int:
         p = sliding_parameters(*_find_constants(problem))
@@ -161,10 +155,7 @@ def _find_constants(problem: Problem) -> tuple[Constants, Constants]:
 
 def explain_sliding(problem: Problem) -> str:
     """Why sliding should take fewer calls of ∇f than other methods, in words; empty if it should not, or cannot run."""
-    if not isinstance(problem, SplitProblem) or problem.constants is None:
-        return ""
-    c = problem.constants
-    if not (c.mu_x > 0.0 and c.mu_y > 0.0 and math.isfinite(c.L_x) and math.isfinite(c.L_y)):
+    if not isinstance(problem, SplitProblem) or problem.constants is None or not can_guard(problem.constants):
         return ""
     p = sliding_parameters(*_find_constants(problem))
     ratio = p.constants.L_y / p.smoothness

@@ -67,14 +67,8 @@ class BlockParameters(NamedTuple):
 def block_parameters(constants: Constants) -> BlockParameters:
     """The parameters of BAM for these constants, which must be positive and finite."""
     alpha = math.sqrt(constants.mu_x / constants.L_x)
-    eta_y = alpha / constants.mu_y
-    return BlockParameters(
-        alpha=alpha,
-        eta_x=1.0 / math.sqrt(constants.mu_x * constants.L_x),
-        eta_y=eta_y,
-        lam=eta_y * alpha,
-        constants=constants,
-    )
+    eta_x, eta_y = 1.0 / math.sqrt(constants.mu_x * constants.L_x), alpha / constants.mu_y
+    return BlockParameters(alpha, eta_x, eta_y, lam=eta_y * alpha, constants=constants)
 
 
 class Metric(NamedTuple):

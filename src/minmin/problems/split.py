@@ -249,7 +249,8 @@ class _SplitEvaluation(WrappedEvaluation):
 
     def __init__(self, slice_: _SplitSlice, of_f: _EvaluationOfF, of_g: _EvaluationOfF, tally: Tally):
         super().__init__(of_f, slice_)
-        self._of_g, self._whole = of_g, tally
+        self._of_g: SecondOrderEvaluation = of_g
+        self._whole = tally
 
     @property
     def parts(self) -> Sequence[SecondOrderEvaluation]:

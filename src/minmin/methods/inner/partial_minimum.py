@@ -10,10 +10,10 @@ from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached, find_gap
-from minmin.core.problem import Slice, YTask
+from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
 from minmin.core.rounding import is_clearly_negative
 from minmin.core.vectors import dot, norm, square
-from minmin.methods.inner.eliminating import eliminate
+from minmin.methods.inner.curved import LbfgsSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, Rule, count_failures
 from minmin.methods.inner.rules import ProvedAccuracy
 from minmin.methods.inner.solvers import INNER_SOLVERS
@@ -198,13 +198,9 @@ class SolveY(YTask):
     def run(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
         rule, solver = ProvedAccuracy(self.accuracy), INNER_SOLVERS[self.inner]
         goal = InnerGoal(part, memory.y, rule, self.constants, largest_gradient=memory.largest_gradient)
-        point, solver_memory = solver.solve(goal, memory.solver)
-        new = memory._replace(
-            y=point.v,
-            solver=solver_memory,
-            failures=count_failures(point, memory.failures),
-            largest_gradient=goal.largest_gradient,
-        )
+        point, left = solver.solve(goal, memory.solver)
+        failures = count_failures(point, memory.failures)
+        new = memory._replace(y=point.v, solver=left, failures=failures, largest_gradient=goal.largest_gradient)
         return new, point.evaluation
 
 
@@ -269,22 +265,16 @@ class LowerY(YTask):
 
     def _lower(self, part: Slice, before: YMemory) -> tuple[YMemory, Evaluation]:
         """Lower f from a memory."""
-        solver = INNER_SOLVERS[self.inner]
+        solver, constants, largest = INNER_SOLVERS[self.inner], self.constants, before.largest_gradient
         rule = AllowedGain(before, self.allowed, proves=Need.CONSTANTS in solver.needs)
         goal = InnerGoal(
-            part,
-            before.y,
-            rule,
-            self.constants,
-            largest_gradient=before.largest_gradient,
-            units=part.units_y,
-            checks_values=before.careful,
+            part, before.y, rule, constants, largest_gradient=largest, units=part.units_y, checks_values=before.careful
         )
         nested, inside = part.nested if self.inner == "lbfgs" else None, before.inside
         if nested is not None and nested.blocks is not None and nested.blocks.saves_calls_inside:
             allowed = None if self.allowed is None else _FRACTION_INSIDE * self.allowed
             task = replace(self, allowed=allowed, constants=nested.constants, retries=False)
-            point, solver_memory, inside = eliminate(goal, nested, task, before)
+            point, solver_memory, inside = _eliminate(goal, nested, task, before)
             rule.include(inside)
         else:
             point, solver_memory = solver.solve(goal, before.solver)
@@ -304,3 +294,37 @@ class LowerY(YTask):
             gain=max(rule.gain, 0.0),
         )
         return new, point.evaluation
+
+
+class _OuterBlock(InnerGoal):
+    """The outer block v of y ↦ min over the blocks inside of f(x, y), by the same rule as all of y."""
+
+    def __init__(self, whole: InnerGoal, nested: Problem, task: YTask, inside: YMemory):
+        constants = None if nested.constants is None else nested.constants.swapped()
+        start = whole.start[: nested.d_x]
+        super().__init__(whole.slice, start, whole.rule, constants, largest_gradient=whole.largest_gradient)
+        self._nested, self._task = nested, task
+        self.inside = inside
+
+    def at(self, v: Array) -> InnerPoint:
+        self.gradients += 1
+        (self.inside,), evaluation = self._nested.fix(v).run_on_parts(self._task, (self.inside,))
+        point = InnerPoint(v, evaluation, evaluation.grad_x, norm(evaluation.grad_x))
+        return point._replace(solved=self.rule.is_met(self, point))
+
+    def learn(self, new: InnerPoint, product: float, size: float) -> None:
+        """Keep the curvature if it is positive: the blocks inside are minimised inexactly, so it may be wrong."""
+        if product > 0.0:
+            self.rule.learn(self, new, product, size)
+
+
+def _eliminate(whole: InnerGoal, nested: Problem, task: YTask, before: YMemory) -> tuple[InnerPoint, Pairs, YMemory]:
+    """Minimise over the outer block of y by L-BFGS, and over the blocks inside it at every point, by a task.
+
+    Returns the point in all of y, the pairs of the outer block, and the memory of the blocks inside.
+    """
+    inside = task.begin(whole.start[nested.d_x :]) if before.inside is None else before.inside
+    outer = _OuterBlock(whole, nested, task, inside)
+    point, pairs = LbfgsSolver().solve(outer, before.solver)
+    whole.largest_gradient = outer.largest_gradient
+    return whole.judge(evaluate_outside(whole.slice, point.evaluation)), pairs, outer.inside

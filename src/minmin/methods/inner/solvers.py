@@ -7,8 +7,7 @@ from minmin.methods.base import require_choice
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.curved import LbfgsSolver, NewtonSolver
 from minmin.methods.inner.katyusha import KatyushaSolver
-from minmin.methods.inner.nag import NagSolver
-from minmin.methods.inner.nag_ogmg import NagOgmgSolver
+from minmin.methods.inner.nag import NagOgmgSolver, NagSolver
 from minmin.methods.needs import Need
 
 INNER_SOLVERS: dict[str, InnerSolver] = {
