@@ -298,16 +298,13 @@ class QuadraticSlice(SecondOrderSlice):
 
 
 class QuadraticEvaluation(SecondOrderEvaluation):
-    __slots__ = ("_problem", "_slice")
+    __slots__ = ("_problem", "slice")
+    slice: QuadraticSlice
 
     def __init__(self, slice_: QuadraticSlice, y: Array, problem: Quadratic):
         super().__init__(slice_.x, y, slice_.tally)
-        self._slice = slice_
+        self.slice = slice_
         self._problem = problem
-
-    @property
-    def slice(self) -> QuadraticSlice:
-        return self._slice
 
     def find_largest_entry(self, grad_x: Array, grad_y: Array) -> float:
         blocks = self._problem.blocks
@@ -315,14 +312,14 @@ class QuadraticEvaluation(SecondOrderEvaluation):
 
     def _compute_value(self) -> float:
         _, _, _, H_yy, b_x, _ = self._problem.arrays
-        in_x = 0.5 * dot(self._slice.slope_x + b_x, self.x)
-        return in_x + dot(self._slice.slope_y, self.y) + 0.5 * dot(H_yy @ self.y, self.y)
+        in_x = 0.5 * dot(self.slice.slope_x + b_x, self.x)
+        return in_x + dot(self.slice.slope_y, self.y) + 0.5 * dot(H_yy @ self.y, self.y)
 
     def _compute_grad_x(self) -> Array:
-        return self._slice.slope_x + self._problem.arrays[1] @ self.y
+        return self.slice.slope_x + self._problem.arrays[1] @ self.y
 
     def _compute_grad_y(self) -> Array:
-        return self._problem.arrays[3] @ self.y + self._slice.slope_y
+        return self._problem.arrays[3] @ self.y + self.slice.slope_y
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
@@ -348,7 +345,7 @@ class QuadraticEvaluation(SecondOrderEvaluation):
         return array_namespace(self.x).linalg.diagonal(self._problem.arrays[0])
 
     def slope(self, direction: Direction, dy: Array) -> float:
-        in_x = dot(self._slice.slope_x, direction.dx) + dot(direction.images[1], self.y)
+        in_x = dot(self.slice.slope_x, direction.dx) + dot(direction.images[1], self.y)
         return in_x + dot(self.grad_y, dy)
 
     def model_distance(self, direction: Direction, dy: Array) -> float:

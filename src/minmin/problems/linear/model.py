@@ -23,7 +23,7 @@ from minmin.problems.linear.checked_designs import make_designs, refuse_huge
 from minmin.problems.linear.columns import check_columns, fingerprint_column, load_blocks
 from minmin.problems.linear.constants import LinearConstants
 from minmin.problems.linear.designs import DenseDesign, SparseDesign
-from minmin.problems.linear.duality import bound_by_duality, bound_without_step
+from minmin.problems.linear.duality import bound_by_duality, bound_with_terms, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.mixed import MixedDesign
@@ -32,7 +32,6 @@ from minmin.problems.linear.penalties import make_penalty
 from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.session import RowMetrics
-from minmin.problems.linear.term_duality import bound_with_terms
 from minmin.problems.spectrum import EXPENSIVE
 
 _IN_MEMORY = DenseDesign, SparseDesign, CategoricalDesign, MixedDesign, OnesDesign
