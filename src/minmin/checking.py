@@ -11,7 +11,7 @@ import numpy as np
 from minmin.core.arrays import to_like, to_numpy
 from minmin.core.evaluation import Evaluation
 from minmin.core.precision import full_float32
-from minmin.core.problem import Problem
+from minmin.core.problem import Problem, require_problem
 from minmin.core.rows import RowVector
 from minmin.core.start import make_start
 from minmin.core.vectors import (
@@ -80,11 +80,7 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
     Report
         ``print(report)`` shows what fails and by how much; ``report.ok`` is True if nothing fails.
     """
-    if not isinstance(problem, Problem):
-        raise InputError(
-            f"problem must be a minmin problem, got {type(problem).__name__}; "
-            "wrap your own functions in minmin.problems.Function"
-        )
+    require_problem(problem, "problem")
     x, y = make_start(problem, x0, y0)
     rng = np.random.default_rng(seed)
     with full_float32(problem.computes_like(x)):

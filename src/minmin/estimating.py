@@ -12,7 +12,7 @@ import scipy.linalg
 from minmin.core.arrays import all_finite
 from minmin.core.constants import Constants
 from minmin.core.precision import full_float32
-from minmin.core.problem import Problem
+from minmin.core.problem import Problem, require_problem
 from minmin.core.rounding import rounding_error
 from minmin.core.start import make_start
 from minmin.core.vectors import Vector, first_array, from_flat, norm, to_flat
@@ -91,11 +91,7 @@ def estimate_constants(problem: Problem, x: Any = None, y: Any = None) -> Consta
     >>> constants.source
     'estimated'
     """
-    if not isinstance(problem, Problem):
-        raise InputError(
-            f"problem must be a minmin problem, got {type(problem).__name__}; "
-            "wrap your own functions in minmin.problems.Function"
-        )
+    require_problem(problem, "problem")
     known = problem.constants
     if known is not None and known.source == "estimated":
         known = None

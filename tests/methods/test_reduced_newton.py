@@ -16,8 +16,8 @@ from minmin.numerics.dense import inverse_root
 from minmin.numerics.step_search import search_step
 from minmin.problems import GLM, Quadratic
 from minmin.problems.linear import sampling
-from minmin.problems.linear.constants import LinearConstants
 from minmin.problems.linear.designs import DenseDesign, SparseDesign
+from minmin.problems.spectrum import ProvedConstants
 from reference import (
     ExactQuadratic,
     as_function,
@@ -173,7 +173,7 @@ def test_no_constants_are_computed(monkeypatch):
     def never(self, cost_ratio):
         raise AssertionError("somebody asked for the constants")
 
-    monkeypatch.setattr(LinearConstants, "choose", never)
+    monkeypatch.setattr(ProvedConstants, "choose", never)
     rng = np.random.default_rng(0)
     for loss in LOSSES:
         for start in (np.float64, np.float32):

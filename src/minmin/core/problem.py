@@ -348,6 +348,15 @@ def evaluate_outside(slice_: Slice, nested: Evaluation) -> Evaluation:
     return outside
 
 
+def require_problem(value: Any, name: str) -> None:
+    """Raise if a user gave something else, such as a function."""
+    if not isinstance(value, Problem):
+        raise InputError(
+            f"{name} must be a minmin problem, got {type(value).__name__}; "
+            "wrap your own functions in minmin.problems.Function"
+        )
+
+
 def require_two_blocks(problem: Problem, what: str) -> None:
     """Raise if a problem was given as a list of blocks."""
     if problem.blocks is not None:

@@ -44,8 +44,9 @@ def check_constants(
     constants = problem.constants if constants is None else constants
     if constants is None or problem.y_is_remote:
         return None
-    e, noise = evaluation, problem.gradient_noise(evaluation)
-    new = SecantPoint(e.x, e.y, e.grad_x, e.grad_y, noise, e.rounding.eps, e.grad_x_norm + e.grad_y_norm)
+    e = evaluation
+    largest = e.grad_x_norm + e.grad_y_norm  # first, since gradients tell their precision
+    new = SecantPoint(e.x, e.y, e.grad_x, e.grad_y, problem.gradient_noise(e), e.rounding.eps, largest)
     if before is None:
         return new
     new = new._replace(largest=max(new.largest, before.largest))

@@ -10,7 +10,7 @@ from typing import Any
 from minmin.core.arrays import Array
 from minmin.core.bound import Bound
 from minmin.core.evaluation import Evaluation
-from minmin.core.problem import Problem, Slice, require_two_blocks
+from minmin.core.problem import Problem, Slice, require_problem, require_two_blocks
 from minmin.core.second_order import SecondOrderSlice
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
@@ -36,11 +36,7 @@ class Composite(Wrapped):
     """
 
     def __init__(self, problem: Problem, term_x: Term | None = None, term_y: Any = None):
-        if not isinstance(problem, Problem):
-            raise InputError(
-                f"problem must be a minmin problem, got {type(problem).__name__}; "
-                "wrap your own functions in minmin.problems.Function"
-            )
+        require_problem(problem, "problem")
         if problem.has_terms:
             raise InputError(f"this {type(problem).__name__} has a term already; give all terms at once")
         if problem.y_is_remote:

@@ -324,8 +324,6 @@ class _FunctionEvaluation(Evaluation):
             self.note_precision(array_eps(array))
         if array.shape != block.shape:
             raise InputError(f"{name} returned shape {tuple(array.shape)}; it must return {tuple(block.shape)}")
-        return (
-            np.array(array, dtype=block.dtype)
-            if type(array) is type(block) is np.ndarray
-            else join_arrays([array], block)
-        )
+        if type(array) is type(block) is np.ndarray:
+            return np.array(array, dtype=block.dtype)
+        return join_arrays([array], block)

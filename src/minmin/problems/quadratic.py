@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any
 
@@ -21,8 +21,10 @@ from minmin.core.vectors import dot, largest_entry
 from minmin.errors import InputError, as_count, as_number
 from minmin.problems.spectrum import (
     EXPENSIVE,
-    choose_cheapest,
+    ProvedConstants,
+    ValidPairs,
     convexity_frontier,
+    not_convex,
     prove_constants,
     smoothness_frontier,
 )
@@ -85,7 +87,7 @@ class Quadratic(SecondOrderProblem):
         self.d_x = int(d_x)  # type: ignore[arg-type]
         self.d_y = self.b.shape[0] - self.d_x
         self._given = require_constants_type(constants)
-        self._proof = _ProvedConstants(self.H, self.d_x)
+        self._proof = ProvedConstants(partial(_find_valid_pairs, self.H, self.d_x))
 
     def _make_layout(self, sizes: Any, L: Any, mu: Any, costs: Any) -> BlockLayout:
         size = self.b.shape[0]
@@ -95,7 +97,7 @@ class Quadratic(SecondOrderProblem):
         if L is not None:
             return layout
         if len(layout.sizes) == 2:
-            c = _ProvedConstants(self.H, layout.sizes[0]).choose(EXPENSIVE)
+            c = ProvedConstants(partial(_find_valid_pairs, self.H, layout.sizes[0])).choose(EXPENSIVE)
             return make_layout(sizes, (c.L_x, c.L_y), (c.mu_x, c.mu_y), costs, "proved")
         proved_L, proved_mu = prove_constants(to_numpy(self.H).astype(np.float64), layout.sizes)
         return make_layout(sizes, proved_L, proved_mu, costs, "proved")
@@ -210,34 +212,12 @@ class Quadratic(SecondOrderProblem):
         return cls(H, rng.standard_normal(d_x + d_y), d_x, constants)
 
 
-class _ProvedConstants:
-    """The constants of a quadratic, computed when first needed; copies of the quadratic share them."""
-
-    def __init__(self, H: Array, d_x: int):
-        self._H, self._d_x = H, d_x
-        self._chosen: dict[float, Constants] = {}
-
-    def choose(self, cost_ratio: float) -> Constants:
-        """The constants with the lowest expected cost if ∇ₓ costs ``cost_ratio`` times as much as ∇ᵧ."""
-        if cost_ratio not in self._chosen:
-            self._chosen[cost_ratio] = self._choose(cost_ratio)
-        return self._chosen[cost_ratio]
-
-    def _choose(self, cost_ratio: float) -> Constants:
-        L_x, L_y, mu_x, mu_y = choose_cheapest(*self._valid_pairs, cost_ratio)
-        tiny = float(np.finfo(np.float64).tiny)  # for H = 0, as L must be positive
-        return Constants(max(L_x, tiny), max(L_y, tiny), mu_x, mu_y, "proved")
-
-    @cached_property
-    def _valid_pairs(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-        H = to_numpy(self._H).astype(np.float64)
-        convex = convexity_frontier(H, self._d_x)
-        if not convex:
-            least = np.linalg.eigvalsh(H)[0]
-            raise InputError(
-                f"H has the eigenvalue {least:g}: f is not convex and has no minimum; give a positive semidefinite H"
-            )
-        return smoothness_frontier(H, self._d_x), convex
+def _find_valid_pairs(H: Array, d_x: int) -> ValidPairs:
+    in_double = to_numpy(H).astype(np.float64)
+    convex = convexity_frontier(in_double, d_x)
+    if not convex:
+        raise not_convex(in_double)
+    return ValidPairs(smoothness_frontier(in_double, d_x), convex)
 
 
 def _random_contraction(rng: np.random.Generator, size: int) -> np.ndarray[Any, Any]:
@@ -298,16 +278,13 @@ class QuadraticSlice(SecondOrderSlice):
 
 
 class QuadraticEvaluation(SecondOrderEvaluation):
-    __slots__ = ("_problem", "_slice")
+    __slots__ = ("_problem", "slice")
+    slice: QuadraticSlice
 
     def __init__(self, slice_: QuadraticSlice, y: Array, problem: Quadratic):
         super().__init__(slice_.x, y, slice_.tally)
-        self._slice = slice_
+        self.slice = slice_
         self._problem = problem
-
-    @property
-    def slice(self) -> QuadraticSlice:
-        return self._slice
 
     def find_largest_entry(self, grad_x: Array, grad_y: Array) -> float:
         blocks = self._problem.blocks
@@ -315,14 +292,14 @@ class QuadraticEvaluation(SecondOrderEvaluation):
 
     def _compute_value(self) -> float:
         _, _, _, H_yy, b_x, _ = self._problem.arrays
-        in_x = 0.5 * dot(self._slice.slope_x + b_x, self.x)
-        return in_x + dot(self._slice.slope_y, self.y) + 0.5 * dot(H_yy @ self.y, self.y)
+        in_x = 0.5 * dot(self.slice.slope_x + b_x, self.x)
+        return in_x + dot(self.slice.slope_y, self.y) + 0.5 * dot(H_yy @ self.y, self.y)
 
     def _compute_grad_x(self) -> Array:
-        return self._slice.slope_x + self._problem.arrays[1] @ self.y
+        return self.slice.slope_x + self._problem.arrays[1] @ self.y
 
     def _compute_grad_y(self) -> Array:
-        return self._problem.arrays[3] @ self.y + self._slice.slope_y
+        return self._problem.arrays[3] @ self.y + self.slice.slope_y
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
@@ -348,7 +325,7 @@ class QuadraticEvaluation(SecondOrderEvaluation):
         return array_namespace(self.x).linalg.diagonal(self._problem.arrays[0])
 
     def slope(self, direction: Direction, dy: Array) -> float:
-        in_x = dot(self._slice.slope_x, direction.dx) + dot(direction.images[1], self.y)
+        in_x = dot(self.slice.slope_x, direction.dx) + dot(direction.images[1], self.y)
         return in_x + dot(self.grad_y, dy)
 
     def model_distance(self, direction: Direction, dy: Array) -> float:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from minmin.core.constants import Constants
 from minmin.errors import InputError
 from minmin.numerics.lanczos import ritz_values
 
@@ -128,6 +130,44 @@ def _condition_number(L: float, mu: float) -> float:
     return L / max(mu, _LEAST_RATIO * L) if L > 0.0 else 1.0
 
 
+class ValidPairs(NamedTuple):
+    """Valid (L_x, L_y), valid (mu_x, mu_y), and how many products with X and with Y they took."""
+
+    smoothness: list[tuple[float, float]]
+    convexity: list[tuple[float, float]]
+    passes: tuple[int, int] = (0, 0)
+
+
+class ProvedConstants:
+    """The constants of a problem, computed when first needed.
+
+    Copies of the problem share them, also copies in another library or dtype.
+
+    Parameters
+    ----------
+    find_pairs : callable
+        Without arguments; it can be pickled.
+    """
+
+    def __init__(self, find_pairs: Callable[[], ValidPairs]):
+        self._find_pairs = find_pairs
+        self._chosen: dict[float, Constants] = {}
+
+    @cached_property
+    def valid(self) -> ValidPairs:
+        """What the constants are chosen from."""
+        return self._find_pairs()
+
+    def choose(self, cost_ratio: float) -> Constants:
+        """The constants with the lowest expected cost if ∇ₓ costs ``cost_ratio`` times as much as ∇ᵧ."""
+        if cost_ratio not in self._chosen:
+            tiny = float(np.finfo(np.float64).tiny)  # for data that are all zero, as L must be positive
+            smoothness = [(max(L_x, tiny), max(L_y, tiny)) for L_x, L_y in self.valid.smoothness]
+            L_x, L_y, mu_x, mu_y = choose_cheapest(smoothness, self.valid.convexity, cost_ratio)
+            self._chosen[cost_ratio] = Constants(L_x, L_y, mu_x, mu_y, "proved")
+        return self._chosen[cost_ratio]
+
+
 def norm_pairs(norm_x: float, norm_y: float) -> list[tuple[float, float]]:
     """(L_x, L_y) that are valid for every H whose blocks H_xx and H_yy have these norms.
 
@@ -208,8 +248,7 @@ class _ScaledBlocks:
 
 
 def _norm_or_one(block: Matrix) -> float:
-    size = float(np.linalg.norm(block, 2))
-    return size if size > 0.0 else 1.0
+    return float(np.linalg.norm(block, 2)) or 1.0
 
 
 _BARRIER_WEIGHT = 0.1
@@ -230,10 +269,7 @@ def prove_constants(H: Matrix, sizes: Sequence[int]) -> tuple[tuple[float, ...],
     the units of the blocks.
     """
     if not least_eigenvalue(H) >= -rounding_margin(H):
-        raise InputError(
-            f"H has the eigenvalue {least_eigenvalue(H):g}: f is not convex and has no minimum; "
-            "give a positive semidefinite H"
-        )
+        raise not_convex(H)
     units = np.concatenate([np.full(s, np.sqrt(u)) for s, u in zip(sizes, _norms(H, sizes), strict=True)])
     scaled = H / units / units[:, None]
     squares = [units[end - 1] ** 2 for end in np.cumsum(sizes)]
@@ -248,11 +284,18 @@ def prove_constants(H: Matrix, sizes: Sequence[int]) -> tuple[tuple[float, ...],
     )
 
 
+def not_convex(H: Matrix) -> InputError:
+    """The error for a Hessian with an eigenvalue below zero."""
+    return InputError(
+        f"H has the eigenvalue {least_eigenvalue(H):g}: f is not convex and has no minimum; "
+        "give a positive semidefinite H"
+    )
+
+
 def _norms(H: Matrix, sizes: Sequence[int]) -> list[float]:
     """The largest eigenvalue of every diagonal block; one where it is zero."""
     ends = np.cumsum(sizes)
-    blocks = [H[end - size : end, end - size : end] for size, end in zip(sizes, ends, strict=True)]
-    return [largest or 1.0 for largest in (float(np.linalg.norm(block, 2)) for block in blocks)]
+    return [_norm_or_one(H[end - size : end, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
 
 
 def _greatest_bounds(H: Matrix, sizes: Sequence[int], margin: float) -> list[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -12,7 +12,7 @@ from minmin.core.arrays import Array, describe_kind, same_kind
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation
-from minmin.core.problem import Problem, Slice, require_two_blocks
+from minmin.core.problem import Problem, Slice, require_problem, require_two_blocks
 from minmin.core.rounding import RoundingScale
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.split import SplitProblem
@@ -20,6 +20,7 @@ from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Vector
 from minmin.core.wrapped import WrappedEvaluation, WrappedSlice
 from minmin.errors import InputError
+from minmin.problems.sum import AddedEvaluation, AddedSlice
 
 _COUNTED_BY_SPLIT: dict[str, tuple[str, ...]] = {"grad_x": (), "grad_y": (), "value": ()}
 _COUNTED_BY_F: dict[str, tuple[str, ...]] = {"hess_product": (), "hess_yy": ()}
@@ -139,11 +140,7 @@ def _add_constants(of_f: Constants, of_g: Constants) -> Constants:
 
 
 def _check(problem: Any, name: str) -> None:
-    if not isinstance(problem, Problem):
-        raise InputError(
-            f"{name} must be a minmin problem, got {type(problem).__name__}; "
-            "wrap your own functions in minmin.problems.Function"
-        )
+    require_problem(problem, name)
     if problem.y_is_remote or problem.part_sizes:
         raise InputError(
             f"{name} is a Sum or a federation, whose y has several parts; a Split needs one y, which f and g share"
@@ -224,33 +221,33 @@ class _SliceOfOne(WrappedSlice):
         self.tally, self.evaluations = tally, evaluations
 
 
-class _SplitSlice(SecondOrderSlice):
-    __slots__ = ("_of_f", "_of_g", "_tally")
+class _SplitSlice(AddedSlice):
+    __slots__ = ("_tally",)
 
     def __init__(self, of_f: _SliceOfOne, of_g: _SliceOfOne, tally: Tally):
-        super().__init__(of_f.x)
-        self._of_f, self._of_g, self._tally = of_f, of_g, tally
+        super().__init__(of_f.x, (of_f, of_g))
+        self._tally = tally
 
     def at(self, y: Vector) -> _SplitEvaluation:
-        return _SplitEvaluation(self, self._of_f.at(y), self._of_g.at(y), self._tally)
-
-    def along(self, dx: Vector) -> Direction:
-        return Direction(dx, (self._of_f.along(dx).images, self._of_g.along(dx).images))
-
-    def moved(self, direction: Direction, t: float) -> _SplitSlice:
-        in_f, in_g = direction.split()
-        return _SplitSlice(self._of_f.moved(in_f, t), self._of_g.moved(in_g, t), self._tally)
+        return _SplitEvaluation(self, [one.at(y) for one in self.slices], self._tally)
 
 
-class _SplitEvaluation(WrappedEvaluation):
+class _SplitEvaluation(AddedEvaluation, WrappedEvaluation):
     """The sum of two evaluations, which do the counting; ``original`` is that of f."""
 
-    __slots__ = ("_of_g", "_whole")
+    __slots__ = ("_whole", "evaluations")
+    evaluations: Sequence[SecondOrderEvaluation]
 
-    def __init__(self, slice_: _SplitSlice, of_f: _EvaluationOfF, of_g: _EvaluationOfF, tally: Tally):
-        super().__init__(of_f, slice_)
-        self._of_g: SecondOrderEvaluation = of_g
-        self._whole = tally
+    def __init__(self, slice_: _SplitSlice, evaluations: Sequence[_EvaluationOfF], tally: Tally):
+        WrappedEvaluation.__init__(self, evaluations[0], slice_)
+        self.evaluations, self._whole = evaluations, tally
+
+    def _add_up(self, of_each: Sequence[Any]) -> Any:
+        of_f, of_g = of_each
+        return of_f + of_g
+
+    def _split(self, step: tuple[Direction, Vector]) -> Iterator[tuple[Any, Direction, Vector]]:
+        return zip(self.evaluations, step[0].split(), (step[1], step[1]), strict=True)
 
     @property
     def parts(self) -> Sequence[SecondOrderEvaluation]:
@@ -262,76 +259,45 @@ class _SplitEvaluation(WrappedEvaluation):
     @property
     def rounding(self) -> RoundingScale:
         """That of f, with the precision of the worse one and the fixed terms of both."""
-        of_f, of_g = self.original.rounding, self._of_g.rounding
+        of_f, of_g = (e.rounding for e in self.evaluations)
         eps, value_eps = max(of_f.eps, of_g.eps), max(of_f.value_eps, of_g.value_eps)
         fixed, in_y = of_f.fixed_terms + of_g.fixed_terms, of_f.difference_terms + of_g.difference_terms
         return of_f._replace(eps=eps, fixed_terms=fixed, value_eps=value_eps, difference_terms=in_y)
 
-    def _compute_value(self) -> float:
-        return self.original.value + self._of_g.value
-
-    def _compute_grad_x(self) -> Vector:
-        return self.original.grad_x + self._of_g.grad_x
-
     def _compute_grad_y(self) -> Vector:
-        return self.original.grad_y + self._of_g.grad_y
+        return self._add_up([e.grad_y for e in self.evaluations])
 
     def forget(self) -> None:
-        self.original.forget()
-        self._of_g.forget()
+        for evaluation in self.evaluations:
+            evaluation.forget()
 
     @property
     def gauge(self) -> Gauge | None:
         """That of both: f and g have the same y, so along the same directions."""
-        return None if self._of_g.gauge is None else self.original.gauge
+        of_f, of_g = (e.gauge for e in self.evaluations)
+        return None if of_g is None else of_f
 
     def hess_yy(self) -> Array:
-        return self.original.hess_yy() + self._of_g.hess_yy()
+        return self._add_up([e.hess_yy() for e in self.evaluations])
 
     def hess_yy_product(self, dy: Array) -> Array:
-        return self.original.hess_yy_product(dy) + self._of_g.hess_yy_product(dy)
+        return self._add_up([e.hess_yy_product(dy) for e in self.evaluations])
 
     def hess_yy_diagonal(self) -> Array:
-        return self.original.hess_yy_diagonal() + self._of_g.hess_yy_diagonal()
-
-    def hess_xx_diagonal(self) -> Vector:
-        return self.original.hess_xx_diagonal() + self._of_g.hess_xx_diagonal()
+        return self._add_up([e.hess_yy_diagonal() for e in self.evaluations])
 
     def hess_yx(self, direction: Direction) -> Vector:
-        in_f, in_g = direction.split()
-        return self.original.hess_yx(in_f) + self._of_g.hess_yx(in_g)
-
-    def hess_product(self, direction: Direction, dy: Vector) -> Vector:
-        in_f, in_g = direction.split()
-        return self.original.hess_product(in_f, dy) + self._of_g.hess_product(in_g, dy)
+        pairs = zip(self.evaluations, direction.split(), strict=True)
+        return self._add_up([e.hess_yx(of_one) for e, of_one in pairs])
 
     def model_after(self, dy: Vector) -> YStepModel:
         """Counted as one gradient of f and one of g, as at a point of its own."""
         self._whole.add("grad_x")
         self._whole.note("grad_f", 1)
         self._whole.note("grad_g", 1)
-        return YStepModel(dy, self.original.model_after(dy).grad_x + self._of_g.model_after(dy).grad_x)
-
-    def slope(self, direction: Direction, dy: Vector) -> float:
-        in_f, in_g = direction.split()
-        return self.original.slope(in_f, dy) + self._of_g.slope(in_g, dy)
-
-    def model_distance(self, direction: Direction, dy: Vector) -> float:
-        in_f, in_g = direction.split()
-        return max(self.original.model_distance(in_f, dy), self._of_g.model_distance(in_g, dy))
-
-    def value_noise(self) -> float:
-        return self.original.value_noise() + self._of_g.value_noise()
-
-    def with_surrogate_curvature(self) -> _SplitEvaluation | None:
-        of_f, of_g = self.original.with_surrogate_curvature(), self._of_g.with_surrogate_curvature()
-        if of_f is None and of_g is None:
-            return None
-        twin = copy(self)
-        twin.original, twin._of_g = of_f or self.original, of_g or self._of_g
-        return twin
+        return YStepModel(dy, self._add_up([e.model_after(dy).grad_x for e in self.evaluations]))
 
     def is_unbounded_along(self, step: tuple[Direction, Vector] | None = None, *, in_y_alone: bool = False) -> bool:
-        steps = (None, None) if step is None else tuple((of_one, step[1]) for of_one in step[0].split())
-        pairs = zip((self.original, self._of_g), steps, strict=True)
-        return all(e.is_unbounded_along(of_one, in_y_alone=in_y_alone) for e, of_one in pairs)
+        if step is None:
+            return all(e.is_unbounded_along(in_y_alone=in_y_alone) for e in self.evaluations)
+        return all(e.is_unbounded_along((dx, dy), in_y_alone=in_y_alone) for e, dx, dy in self._split(step))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, Self
@@ -194,49 +195,126 @@ def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
     return checked
 
 
-class _SumSlice(SecondOrderSlice):
-    __slots__ = ("_parts", "_sum")
+class AddedSlice(SecondOrderSlice):
+    """A slice of problems that share x and are added up.
+
+    Attributes
+    ----------
+    slices : tuple of slices
+        Those of the problems.
+    """
+
+    __slots__ = ("slices",)
+
+    def __init__(self, x: Vector, slices: tuple[Any, ...]):
+        super().__init__(x)
+        self.slices = slices
+
+    def along(self, dx: Vector) -> Direction:
+        return Direction(dx, tuple(one.along(dx).images for one in self.slices))
+
+    def moved(self, direction: Direction, t: float) -> Self:
+        new = copy(self)
+        new.slices = tuple(one.moved(of_one, t) for one, of_one in zip(self.slices, direction.split(), strict=True))
+        new.x = new.slices[0].x
+        return new
+
+
+class AddedEvaluation(SecondOrderEvaluation):
+    """An evaluation of problems that share x and are added up.
+
+    Attributes
+    ----------
+    evaluations : sequence of evaluations
+        Those of the problems.
+    """
+
+    __slots__ = ()
+    evaluations: Sequence[Any]
+
+    @abstractmethod
+    def _add_up(self, of_each: Sequence[Any]) -> Any:
+        """The sum of what the problems have computed."""
+
+    @abstractmethod
+    def _split(self, step: tuple[Direction, Any]) -> Iterator[tuple[Any, Direction, Any]]:
+        """Every evaluation with its part of a step (dx, dy)."""
+
+    def _compute_value(self) -> float:
+        return float(self._add_up([e.value for e in self.evaluations]))
+
+    def _compute_grad_x(self) -> Vector:
+        return self._add_up([e.grad_x for e in self.evaluations])
+
+    def hess_xx_diagonal(self) -> Vector:
+        return self._add_up([e.hess_xx_diagonal() for e in self.evaluations])
+
+    def hess_product(self, direction: Direction, dy: Any) -> Vector:
+        self._tally.add("hess_product")
+        return self._add_up([e.hess_product(dx, part) for e, dx, part in self._split((direction, dy))])
+
+    def slope(self, direction: Direction, dy: Any) -> float:
+        return float(self._add_up([e.slope(dx, part) for e, dx, part in self._split((direction, dy))]))
+
+    def model_distance(self, direction: Direction, dy: Any) -> float:
+        return max(float(e.model_distance(dx, part)) for e, dx, part in self._split((direction, dy)))
+
+    def value_noise(self) -> float:
+        return float(self._add_up([e.value_noise() for e in self.evaluations]))
+
+    def with_surrogate_curvature(self) -> Self | None:
+        surrogates = [e.with_surrogate_curvature() for e in self.evaluations]
+        if all(surrogate is None for surrogate in surrogates):
+            return None
+        twin = copy(self)
+        pairs = zip(surrogates, self.evaluations, strict=True)
+        twin.evaluations = [surrogate or e for surrogate, e in pairs]  # type: ignore[misc]  # a slot of each subclass
+        return twin
+
+
+class _SumSlice(AddedSlice):
+    __slots__ = ("_sum",)
 
     def __init__(self, x: Vector, problem: Sum):
-        super().__init__(x)
+        super().__init__(x, tuple(term.fix(x) for term in problem.terms))
         self._sum = problem
-        self._parts: tuple[Any, ...] = tuple(term.fix(x) for term in problem.terms)
 
     @property
     def parts(self) -> Sequence[Any]:
-        return self._parts
+        return self.slices
 
     def at(self, y: Parts) -> Any:
-        return self.join([part.at(y_i) for part, y_i in zip(self._parts, y, strict=True)])
+        return self.join([part.at(y_i) for part, y_i in zip(self.slices, y, strict=True)])
 
     def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
         return _SumEvaluation(self, evaluations, self._sum)
 
-    def along(self, dx: Vector) -> Direction:
-        return Direction(dx, tuple(part.along(dx).images for part in self._parts))
 
-    def moved(self, direction: Direction, t: float) -> _SumSlice:
-        new = copy(self)
-        new.x = self.x + t * direction.dx
-        pairs = zip(self._parts, direction.split(), strict=True)
-        new._parts = tuple(part.moved(of_term, t) for part, of_term in pairs)
-        return new
-
-
-class _SumEvaluation(SecondOrderEvaluation):
-    __slots__ = ("_evaluations", "_slice", "_weights", "term_y")
+class _SumEvaluation(AddedEvaluation):
+    __slots__ = ("_weights", "evaluations", "slice", "term_y")
+    slice: _SumSlice
 
     def __init__(self, slice_: _SumSlice, evaluations: Sequence[Any], problem: Sum):
         super().__init__(slice_.x, Parts([e.y for e in evaluations], problem.weights), problem.tally)
         self.term_y = problem.term_y
-        self._slice = slice_
-        self._evaluations = evaluations
+        self.slice = slice_
+        self.evaluations = evaluations
         self._weights = problem.weights
+
+    def _add_up(self, of_each: Sequence[Any]) -> Any:
+        """The weighted sum."""
+        total = self._weights[0] * of_each[0]
+        for w, summand in zip(self._weights[1:], of_each[1:], strict=True):
+            total = total + w * summand
+        return total
+
+    def _split(self, step: tuple[Direction, Parts]) -> Iterator[tuple[Any, Direction, Any]]:
+        return zip(self.evaluations, step[0].split(), step[1], strict=True)
 
     @property
     def rounding(self) -> RoundingScale:
         """Not cached: every gradient may show that a term computes in lower precision."""
-        scales = [e.rounding for e in self._evaluations]
+        scales = [e.rounding for e in self.evaluations]
         y_norm, fixed_terms, difference_terms = (
             math.sqrt(sum(w * getattr(s, name) ** 2 for w, s in zip(self._weights, scales, strict=True)))
             for name in ("y_norm", "fixed_terms", "difference_terms")
@@ -244,36 +322,19 @@ class _SumEvaluation(SecondOrderEvaluation):
         eps, value_eps = max(s.eps for s in scales), max(s.value_eps for s in scales)
         return RoundingScale(eps, y_norm, fixed_terms, value_eps, difference_terms)
 
-    def _compute_value(self) -> float:
-        return float(self._add_up([e.value for e in self._evaluations]))
-
     @property
     def value_without_terms(self) -> float:
         if self.term_y is None:
             return self.value
-        return float(self._add_up([e.value_without_terms for e in self._evaluations]))
-
-    def _compute_grad_x(self) -> Vector:
-        return self._add_up([e.grad_x for e in self._evaluations])
+        return float(self._add_up([e.value_without_terms for e in self.evaluations]))
 
     def _compute_grad_y(self) -> Parts:
         """Part i is ∇f_i(x, y_i): the gradient in the weighted inner product."""
-        return Parts([e.grad_y for e in self._evaluations], self._weights)
-
-    def _add_up(self, of_terms: Sequence[Any]) -> Any:
-        """The weighted sum of what the terms have computed."""
-        total = self._weights[0] * of_terms[0]
-        for w, summand in zip(self._weights[1:], of_terms[1:], strict=True):
-            total = total + w * summand
-        return total
-
-    @property
-    def slice(self) -> _SumSlice:
-        return self._slice
+        return Parts([e.grad_y for e in self.evaluations], self._weights)
 
     @property
     def parts(self) -> Sequence[SecondOrderEvaluation]:
-        return self._evaluations
+        return self.evaluations
 
     def hess_yy(self) -> Array:
         raise TypeError("a Sum has one H_yy per term; use evaluation.parts")
@@ -284,46 +345,17 @@ class _SumEvaluation(SecondOrderEvaluation):
     def hess_yy_diagonal(self) -> Array:
         raise TypeError("a Sum has one H_yy per term; use evaluation.parts")
 
-    def hess_xx_diagonal(self) -> Vector:
-        return self._add_up([e.hess_xx_diagonal() for e in self._evaluations])
-
     def hess_yx(self, direction: Direction) -> Parts:
-        pairs = zip(self._evaluations, direction.split(), strict=True)
+        pairs = zip(self.evaluations, direction.split(), strict=True)
         return Parts([e.hess_yx(of_term) for e, of_term in pairs], self._weights)
-
-    def hess_product(self, direction: Direction, dy: Parts) -> Vector:
-        self._tally.add("hess_product")
-        each = zip(self._evaluations, direction.split(), dy, strict=True)
-        return self._add_up([e.hess_product(of_term, part) for e, of_term, part in each])
 
     def model_after(self, dy: Parts) -> YStepModel:
         self._tally.add("grad_x")
-        pairs = zip(self._evaluations, dy, strict=True)
+        pairs = zip(self.evaluations, dy, strict=True)
         return YStepModel(dy, self._add_up([e.model_after(part).grad_x for e, part in pairs]))
-
-    def slope(self, direction: Direction, dy: Parts) -> float:
-        each = zip(self._evaluations, direction.split(), dy, strict=True)
-        return float(self._add_up([e.slope(of_term, part) for e, of_term, part in each]))
-
-    def model_distance(self, direction: Direction, dy: Parts) -> float:
-        each = zip(self._evaluations, direction.split(), dy, strict=True)
-        return max(float(e.model_distance(of_term, part)) for e, of_term, part in each)
-
-    def value_noise(self) -> float:
-        return float(self._add_up([e.value_noise() for e in self._evaluations]))
-
-    def with_surrogate_curvature(self) -> SecondOrderEvaluation | None:
-        surrogates = [e.with_surrogate_curvature() for e in self._evaluations]
-        if all(surrogate is None for surrogate in surrogates):
-            return None
-        twin = copy(self)
-        twin._evaluations = [surrogate or e for surrogate, e in zip(surrogates, self._evaluations, strict=True)]
-        return twin
 
     def is_unbounded_along(self, step: tuple[Direction, Parts] | None = None, *, in_y_alone: bool = False) -> bool:
         """Whether the y of some term alone proves that f has no minimum; steps in x prove nothing here."""
         if step is None:
-            return any(e.is_unbounded_along(in_y_alone=True) for e in self._evaluations)
-        direction, dy = step
-        each = zip(self._evaluations, direction.split(), dy, strict=True)
-        return any(e.is_unbounded_along((of_term, part), in_y_alone=True) for e, of_term, part in each)
+            return any(e.is_unbounded_along(in_y_alone=True) for e in self.evaluations)
+        return any(e.is_unbounded_along((dx, part), in_y_alone=True) for e, dx, part in self._split(step))

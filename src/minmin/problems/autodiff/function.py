@@ -77,19 +77,16 @@ class AutodiffSlice(SecondOrderSlice):
 
 
 class AutodiffEvaluation(SecondOrderEvaluation):
-    __slots__ = ("_oracle", "_problem", "_products_cache", "_slice", "_unread_value")
+    __slots__ = ("_oracle", "_problem", "_products_cache", "_unread_value", "slice")
+    slice: AutodiffSlice
 
     def __init__(self, slice_: AutodiffSlice, y: Array, problem: AutodiffFunction):
         super().__init__(slice_.x, y, problem.tally)
-        self._slice = slice_
+        self.slice = slice_
         self._problem = problem
         self._oracle = slice_.oracle
         self._products_cache: HessianProducts | None = None
         self._unread_value: Any = None
-
-    @property
-    def slice(self) -> AutodiffSlice:
-        return self._slice
 
     def locate(self, gradient: str, index: int) -> str:
         return self._oracle.structures[0 if gradient == "grad_x" else 1].locate(index)
@@ -109,28 +106,28 @@ class AutodiffEvaluation(SecondOrderEvaluation):
         return self._value
 
     def _compute_value(self) -> float:
-        return self._oracle.value(self._slice.fixed, self.y)
+        return self._oracle.value(self.slice.fixed, self.y)
 
     def _compute_grad_x(self) -> Array:
         """With f, which is computed on the way and counted, too."""
-        value, gradient = self._oracle.value_and_grad_x(self._slice.fixed, self.y)
+        value, gradient = self._oracle.value_and_grad_x(self.slice.fixed, self.y)
         if self._value is None:
             self._tally.add("value")
             self._unread_value = value
         return gradient
 
     def _compute_grad_y(self) -> Array:
-        return self._oracle.grad_y(self._slice.fixed, self.y)
+        return self._oracle.grad_y(self.slice.fixed, self.y)
 
     @property
     def _products(self) -> HessianProducts:
         if self._products_cache is None:
-            self._products_cache = self._oracle.differentiate_twice(self._slice.fixed, self.y)
+            self._products_cache = self._oracle.differentiate_twice(self.slice.fixed, self.y)
         return self._products_cache
 
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
-        return self._oracle.hess_yy(self._slice.fixed, self.y)
+        return self._oracle.hess_yy(self.slice.fixed, self.y)
 
     def hess_yy_product(self, dy: Array) -> Array:
         self._tally.add("hess_yy_product")
@@ -171,5 +168,5 @@ class AutodiffEvaluation(SecondOrderEvaluation):
     def model_distance(self, direction: Direction, dy: Array) -> float:
         """How fast the curvature along the step changes here, relative to itself."""
         self._tally.add("third_derivative")
-        second, third = self._oracle.curvature_along(self._slice.fixed, self.y, direction.dx, dy)
+        second, third = self._oracle.curvature_along(self.slice.fixed, self.y, direction.dx, dy)
         return abs(third) / second if second > 0.0 else math.inf

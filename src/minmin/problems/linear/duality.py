@@ -1,4 +1,4 @@
-"""The duality gap of a linear model: a bound that needs no constants, only the data."""
+"""The duality gap of a linear model, with terms or without: a bound that needs no constants, only the data."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from array_api_compat import device
 
-from minmin.core.arrays import Array, namespace_of
+from minmin.core.arrays import Array, array_eps, namespace_of
 from minmin.core.bound import UNKNOWN, Bound
+from minmin.core.model_gap import BlockGap, find_gap
+from minmin.core.second_order import Gauge
+from minmin.core.term import Term
 from minmin.core.vectors import dot, norm, square, square_up
 from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
 from minmin.problems.linear.duality_rounding import Rounding
@@ -79,7 +82,7 @@ def bound_without_step(evaluation: LinearEvaluation, enough: float) -> Bound:
     if not m.loss.reaches_infimum:
         return bound
     penalties = evaluation.slice.x_penalty + m.y_block.penalty_value(evaluation.y)
-    above_infima = losses_above_infima(evaluation) + penalties + evaluation.value_noise()
+    above_infima = _losses_above_infima(evaluation) + penalties + evaluation.value_noise()
     return Bound(above_infima, 0.0, "data") if above_infima <= enough else bound
 
 
@@ -88,15 +91,15 @@ def _bound_with(
 ) -> tuple[float, float]:
     """The bound with these rounding errors, and what it would be if both gradients were rounding errors."""
     model = evaluation.model
-    in_y = bound_in_y(evaluation, gradient_y, y_root, rounding)
-    point = find_dual_point(evaluation, after, in_y.left)
+    in_y = _bound_in_y(evaluation, gradient_y, y_root, rounding)
+    point = _find_dual_point(evaluation, after, in_y.left)
     gradient_x, by_scale = after.grad_x, 0.0
     if point.scale < 1.0:
         gradient_x = _scale_losses(gradient_x, point.scale, model.x_block.penalty, evaluation.x)
         penalty = model.y_block.penalty
         if penalty.covers_all or y_root is None:
             scaled = _scale_losses(gradient_y, point.scale, penalty, evaluation.y)
-            in_y = bound_in_y(evaluation, scaled, y_root, rounding)
+            in_y = _bound_in_y(evaluation, scaled, y_root, rounding)
         else:
             # In the norm of B⁻¹, ½|r + (1 - c)By|² is at most |r|² + (1 - c)²yᵀBy, and |r|² is in ``left``.
             by_scale = square(1.0 - point.scale) * penalty.product(evaluation.y, evaluation.y)
@@ -109,7 +112,7 @@ def _bound_with(
     return value, square_up(in_y.floor_left) + floor_in_x + in_y.floor
 
 
-def losses_above_infima(evaluation: LinearEvaluation) -> float:
+def _losses_above_infima(evaluation: LinearEvaluation) -> float:
     """Σ w(ℓ - inf ℓ), infinite if the infima are not known."""
     m = evaluation.model
     infima = m.loss.infimum(m.target)
@@ -118,7 +121,7 @@ def losses_above_infima(evaluation: LinearEvaluation) -> float:
     return dot(m.weights, m.loss.value(evaluation.margins, m.target, evaluation.shared) - infima)
 
 
-def find_dual_point(evaluation: LinearEvaluation, after: LinearYStepModel, left: float) -> DualPoint:
+def _find_dual_point(evaluation: LinearEvaluation, after: LinearYStepModel, left: float) -> DualPoint:
     """The dual point of the model after a step in y; ``left`` as in :meth:`Loss.find_dual_point`."""
     if not left < math.inf:
         return DualPoint(math.inf)
@@ -149,7 +152,7 @@ class _BoundInY(NamedTuple):
     floor_left: float = 0.0
 
 
-def bound_in_y(evaluation: LinearEvaluation, gradient: Array, y_root: Array | None, rounding: Rounding) -> _BoundInY:
+def _bound_in_y(evaluation: LinearEvaluation, gradient: Array, y_root: Array | None, rounding: Rounding) -> _BoundInY:
     penalty = evaluation.model.y_block.penalty
     if rounding.y_sizes is None:
         size, noise = norm(gradient), rounding.noise[1]
@@ -184,11 +187,14 @@ def _unpenalised_y_root(evaluation: LinearEvaluation) -> tuple[Array | None, Arr
     places, design = block.find_unpenalised()
     if places.size > DENSE_UP_TO:
         return None, None
-    hessian = evaluation.margin_hessian.gram(design)
-    gauge = evaluation.model.loss.gauge(Penalty(0.0))
+    root = _invert(evaluation.margin_hessian.gram(design), evaluation.model.loss.gauge(Penalty(0.0)))
+    return root, namespace_of(evaluation.y).asarray(places, device=device(evaluation.y))
+
+
+def _invert(hessian: Array, gauge: Gauge | None) -> Array | None:
+    """K with KᵀK = H⁻¹ for an H that may be singular along the directions of the gauge alone; None if it is not so."""
     root = inverse_root(hessian if gauge is None else gauge.make_invertible(hessian))
-    xp = namespace_of(evaluation.y)
-    return root if is_full_rank(root) else None, xp.asarray(places, device=device(evaluation.y))
+    return root if is_full_rank(root) else None
 
 
 def _select(v: Array, places: Array | None) -> Array:
@@ -205,3 +211,111 @@ def _cost_to_remove(root: Array | None, gradient: Array, noise: Array) -> tuple[
         return math.inf, math.inf
     by_noise = norm(xp.reshape(root * noise, (-1,)))
     return norm(root @ gradient) + by_noise, by_noise
+
+
+def bound_with_terms(evaluation: LinearEvaluation, terms: tuple[Term | None, Term | None], enough: float) -> Bound:
+    """A bound on f + p + q above its minimum, from the data alone.
+
+    See :func:`bound_by_duality` for the dual points θ = w(ℓ' + ℓ''u). With terms, the
+    squares of Xᵀθ + Ax and Yᵀθ + By become the gaps of :func:`minmin.core.model_gap.find_gap`. If a block has a penalty
+    of 0, such a gap is finite only where its term's conjugate is. So θ is multiplied by the largest c <= 1 that makes
+    it so. By convexity of ℓ*, this adds at most (1 - c)(ℓ - inf ℓ) for every sample.
+
+    A block y without a term whose penalties are not all positive needs Yᵀθ = 0 in the unpenalised columns. The Newton
+    step u = Y·dy gives that, and Xᵀθ at that θ is one more ∇ₓ. It is computed only if without it the bound would be at
+    most ``enough``; else that is returned as an estimate.
+    """
+    term_x, term_y = terms
+    model = evaluation.model
+    if term_y is not None or model.y_block.penalty.covers_all:
+        return _bound_at(evaluation, evaluation.model_here(), terms, None)
+    in_x = _Block(term_x, evaluation.x, evaluation.grad_x, model.x_block.penalty, 0.0)
+    scale = in_x.find_scale()
+    without_step = _price_of_scale(evaluation, scale) + in_x.find_gap(scale).value
+    if without_step > enough:
+        return Bound(without_step)
+    if model.d_y > DENSE_UP_TO:
+        return UNKNOWN
+    root = _invert(evaluation.hess_yy(), evaluation.gauge)
+    if root is None:
+        return UNKNOWN
+    dy = -(root.T @ (root @ evaluation.grad_y))
+    return _bound_at(evaluation, evaluation.model_after(dy), terms, root)
+
+
+def _bound_at(
+    evaluation: LinearEvaluation, after: LinearYStepModel, terms: tuple[Term | None, Term | None], y_root: Array | None
+) -> Bound:
+    model = evaluation.model
+    gradient_y = model.y_block.gradient(after.residual, evaluation.y)
+    rounding = Rounding(evaluation, after, rough=False)
+    noise_x, noise_y = rounding.noise
+    in_y, blocks = _BoundInY(0.0, 0.0), []
+    if y_root is None:
+        blocks.append(_Block(terms[1], evaluation.y, gradient_y, model.y_block.penalty, noise_y))
+    else:
+        in_y = _bound_in_y(evaluation, gradient_y, y_root, rounding)
+    point = _find_dual_point(evaluation, after, in_y.left)
+    if point.scale < 1.0 or math.isinf(point.gap):
+        return UNKNOWN
+    noise_x += rounding.size_x * in_y.left
+    blocks.append(_Block(terms[0], evaluation.x, after.grad_x, model.x_block.penalty, noise_x))
+    scale = min(block.find_scale() for block in blocks)
+    gaps = [BlockGap(in_y.value, in_y.floor), *(block.find_gap(scale) for block in blocks)]
+    in_rows = square_up(math.sqrt(point.gap) + in_y.left)
+    value = in_rows + sum(gap.value for gap in gaps) + _price_of_scale(evaluation, scale)
+    if y_root is not None:
+        # Scaling adds (1 - c)By to the r that is left of ∇ᵧ. In the norm of B⁻¹, ½|r + (1 - c)By|² is at most
+        # |r|² + (1 - c)²yᵀBy, and |r|² is in ``left``.
+        value += square(1.0 - scale) * model.y_block.penalty.product(evaluation.y, evaluation.y)
+    if not math.isfinite(value):
+        return UNKNOWN
+    return Bound(value, square_up(in_y.floor_left) + sum(gap.floor for gap in gaps), "data")
+
+
+def _price_of_scale(evaluation: LinearEvaluation, scale: float) -> float:
+    """(1 - c)·Σ w(ℓ - inf ℓ), what multiplying the dual point by c adds to the gap at most."""
+    return 0.0 if scale == 1.0 else (1.0 - scale) * _losses_above_infima(evaluation)
+
+
+class _Block(NamedTuple):
+    """What one block contributes to the gap.
+
+    Attributes
+    ----------
+    term : Term or None
+    v, gradient : arrays
+        Its variables, and the gradient of f at the dual point.
+    penalty : Penalty
+    noise : float
+        The size of errors in the gradient.
+    """
+
+    term: Term | None
+    v: Array
+    gradient: Array
+    penalty: Penalty
+    noise: float
+
+    def find_scale(self) -> float:
+        """The largest c <= 1 for which the conjugate is finite, whatever the errors in the gradient."""
+        if self.term is None or self.penalty.covers_all:
+            return 1.0
+        scale, radius = self.term.dual_scale(-self.gradient), self.term.dual_radius(self.gradient)
+        if scale == 0.0 or self.noise == 0.0 or math.isinf(radius):
+            return scale
+        return 0.0 if radius == 0.0 else 1.0 / (1.0 / scale + self.noise / radius)
+
+    def find_gap(self, scale: float) -> BlockGap:
+        """The gap, if the part of the gradient that comes from the losses is multiplied by the scale."""
+        gradient, eps = self.gradient, array_eps(self.v)
+        if scale != 1.0:
+            gradient = _scale_losses(gradient, scale, self.penalty, self.v)
+        if self.term is None and self.penalty.covers_all:
+            noise = self.noise / math.sqrt(self.penalty.least)
+            return BlockGap(0.5 * square_up(self.penalty.dual_norm(gradient) + noise), 0.5 * square_up(noise))
+        if self.penalty.covers_all or self.term is None or math.isinf(self.term.dual_radius(self.v)):
+            return find_gap(self.term, self.v, gradient, self.penalty.least, noise=self.noise, eps=eps)
+        gap = find_gap(self.term, self.v, gradient, 0.0, eps=eps)
+        by_noise = self.noise * norm(self.v)
+        return BlockGap(gap.value + by_noise, gap.floor + by_noise)

@@ -105,13 +105,14 @@ class MarginCache(tuple[Array, ...]):
 
 
 class LinearEvaluation(SecondOrderEvaluation):
-    __slots__ = ("_derivatives", "_slice", "_surrogate", "margins", "model")
+    __slots__ = ("_derivatives", "_surrogate", "margins", "model", "slice")
+    slice: LinearSlice
 
     def __init__(
         self, slice_: LinearSlice, y: Array, margins: Array, model: LinearModel, known: _Derivatives | None = None
     ):
         super().__init__(slice_.x, y, model.tally)
-        self._slice = slice_
+        self.slice = slice_
         self.model = model
         self.margins = margins
         self._derivatives = known or _Derivatives(model.loss.prepare(margins, model.target))
@@ -120,19 +121,13 @@ class LinearEvaluation(SecondOrderEvaluation):
     @classmethod
     def from_cache(cls, x: Array, y: Array, model: LinearModel, cache: tuple[Array, ...]) -> LinearEvaluation:
         """The evaluation at (x, y) that had this cache."""
-        if isinstance(cache, MarginCache):
-            in_x, margins = cache
-            return cls(LinearSlice(x, in_x, model), y, margins, model, cache.derivatives)
-        in_x, margins = model.place_rows(cache)
-        return cls(LinearSlice(x, in_x, model), y, margins, model)
-
-    @property
-    def slice(self) -> LinearSlice:
-        return self._slice
+        known = cache.derivatives if isinstance(cache, MarginCache) else None
+        in_x, margins = model.place_rows(cache) if known is None else cache
+        return cls(LinearSlice(x, in_x, model), y, margins, model, known)
 
     @property
     def cache(self) -> MarginCache:
-        cache = MarginCache((self._slice.margins, self.margins))
+        cache = MarginCache((self.slice.margins, self.margins))
         cache.derivatives = self._derivatives
         return cache
 
@@ -200,7 +195,7 @@ class LinearEvaluation(SecondOrderEvaluation):
     def _compute_value(self) -> float:
         m = self.model
         mean_loss = m.loss.mean(self.margins, m.target, self.shared, m.weights)
-        return mean_loss + self._slice.x_penalty + m.y_block.penalty_value(self.y)
+        return mean_loss + self.slice.x_penalty + m.y_block.penalty_value(self.y)
 
     def _compute_grad_x(self) -> Array:
         return self.model.x_block.gradient(self.residual, self.x)
@@ -274,7 +269,7 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def value_noise(self) -> float:
         """The error in f if margins have errors of eps·(|Xx| + |Yy|), where Xx includes the offset."""
-        in_x = self._slice.margins
+        in_x = self.slice.margins
         error = rounding_error(array_eps(self.x), abs(in_x) + abs(self.margins - in_x))
         return inner(abs(self.residual), error) + weighted_square(self.margin_hessian.diagonal, error)
 

@@ -8,7 +8,9 @@ from copy import copy
 from functools import partial
 from typing import Any, Self
 
-from minmin.core.arrays import Array, same_kind, to_like
+import numpy as np
+
+from minmin.core.arrays import Array, same_kind, to_like, to_numpy
 from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
@@ -21,9 +23,8 @@ from minmin.core.vectors import square
 from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
 from minmin.problems.linear.checked_designs import make_designs, refuse_huge
 from minmin.problems.linear.columns import check_columns, fingerprint_column, load_blocks
-from minmin.problems.linear.constants import LinearConstants
 from minmin.problems.linear.designs import DenseDesign, SparseDesign
-from minmin.problems.linear.duality import bound_by_duality, bound_without_step
+from minmin.problems.linear.duality import bound_by_duality, bound_with_terms, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.mixed import MixedDesign
@@ -32,8 +33,17 @@ from minmin.problems.linear.penalties import make_penalty
 from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.session import RowMetrics
-from minmin.problems.linear.term_duality import bound_with_terms
-from minmin.problems.spectrum import EXPENSIVE
+from minmin.problems.spectrum import (
+    EXACT_UP_TO,
+    EXPENSIVE,
+    ProvedConstants,
+    ValidPairs,
+    bound_squared_norm,
+    convexity_frontier,
+    gram,
+    norm_pairs,
+    smoothness_frontier,
+)
 
 _IN_MEMORY = DenseDesign, SparseDesign, CategoricalDesign, MixedDesign, OnesDesign
 
@@ -100,7 +110,7 @@ class LinearModel(SecondOrderProblem):
         self.y_block = PenalizedDesign(design_y, penalty_y, loss.outputs)
         self.d_x, self.d_y = self.x_block.size, self.y_block.size
         self._given = require_constants_type(constants)
-        self._proof = LinearConstants(self.x_block, self.y_block, loss, self.weights)
+        self._proof = ProvedConstants(partial(_find_valid_pairs, self.x_block, self.y_block, loss, self.weights))
 
     def refuse_huge_columns(self, name: Callable[[str, int], str], *, everywhere: bool = False) -> None:
         """Raise if squares of the numbers in a column overflow; ``name("X", 3)`` is what the user calls column 3 of X.
@@ -168,7 +178,7 @@ class LinearModel(SecondOrderProblem):
 
     def passes_for_constants(self) -> tuple[int, int]:
         known = self._given is not None or isinstance(self.x_block.design, RowDesign)
-        return (0, 0) if known else self._proof.passes
+        return (0, 0) if known else self._proof.valid.passes
 
     @property
     def prototype(self) -> Array:
@@ -233,7 +243,8 @@ class LinearModel(SecondOrderProblem):
         ]
         twin = self._with_blocks(self.x_block.with_penalty(penalties[0]), self.y_block.with_penalty(penalties[1]))
         twin._given = None
-        twin._proof = LinearConstants(twin.x_block, twin.y_block, self.loss, self.weights)
+        find_pairs = partial(_find_valid_pairs, twin.x_block, twin.y_block, self.loss, self.weights)
+        twin._proof = ProvedConstants(find_pairs)
         return twin
 
     def to_like(self, prototype: Array) -> Self:
@@ -262,3 +273,37 @@ class LinearModel(SecondOrderProblem):
         offset = [] if self.offset is None else ["offset", *fingerprint_column(self.offset)]
         columns = *fingerprint_column(self.target), *fingerprint_column(self.weights)
         return [*head, *penalties, *designs, *columns, *offset]
+
+
+def _find_valid_pairs(
+    x_block: PenalizedDesign, y_block: PenalizedDesign, loss: Loss, sample_weights: Array
+) -> ValidPairs:
+    """Valid constants, by data; with no bound on ℓ'' the penalties alone.
+
+    inf ℓ'' · G ⪯ H - diag(alpha) ⪯ sup ℓ'' · G with the Gram matrix G = [X Y]ᵀ diag(w) [X Y]. If a sample has several
+    margins, there is one such G for each.
+    """
+    in_x, in_y = x_block.penalty, y_block.penalty
+    most, least = loss.max_curvature, loss.min_curvature
+    if math.isinf(most):
+        return ValidPairs([(math.inf, math.inf)], [(in_x.least, in_y.least)])
+    X, Y = x_block.design.to_float64(), y_block.design.to_float64()
+    weights = to_numpy(sample_weights).astype(np.float64)
+    columns = X.shape[1]
+    convexity = [(0.0, 0.0)]
+    if columns + Y.shape[1] <= EXACT_UP_TO:
+        cross = gram(X, weights, Y)
+        G = np.block([[gram(X, weights), cross], [cross.T, gram(Y, weights)]])
+        passes = G.shape[0], Y.shape[1]
+        smoothness = smoothness_frontier(most * G, columns)
+        if least > 0.0:
+            convexity = [*convexity, *convexity_frontier(least * G, columns)]
+    else:
+        (norm_x, passes_x), (norm_y, passes_y) = bound_squared_norm(X, weights), bound_squared_norm(Y, weights)
+        passes = passes_x, passes_y
+        smoothness = norm_pairs(most * norm_x, most * norm_y)
+    return ValidPairs(
+        [(L_x + in_x.most, L_y + in_y.most) for L_x, L_y in smoothness],
+        [(mu_x + in_x.least, mu_y + in_y.least) for mu_x, mu_y in convexity],
+        passes,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from operator import matmul
 from typing import Any, Self, TypeVar
@@ -108,10 +108,7 @@ def count_rows_at_once(per_row: int, width: int) -> int:
 
 
 def _add_pieces(pieces: Sequence[tuple[slice, Any]], r: Array) -> Array:
-    total: Any = None
-    for rows, piece in pieces:
-        total = _add(total, piece @ r[rows])
-    return total
+    return reduce(_add, (piece @ r[rows] for rows, piece in pieces), None)
 
 
 def _add(total: Any, more: Array) -> Array:
@@ -181,8 +178,7 @@ def sum_tasks(tasks: Sequence[Callable[[], Array]]) -> Array:
     threads = _count_threads()
     total: Any = None
     for start in range(0, len(tasks), threads):
-        for result in run_tasks(tasks[start : start + threads]):
-            total = _add(total, result)
+        total = reduce(_add, run_tasks(tasks[start : start + threads]), total)
     return total
 
 
