@@ -46,11 +46,10 @@ def check_constants(
         return None
     e = evaluation
     largest = e.grad_x_norm + e.grad_y_norm  # first, since gradients tell their precision
+    largest = largest if before is None else max(largest, before.largest)
     new = SecantPoint(e.x, e.y, e.grad_x, e.grad_y, problem.gradient_noise(e), e.rounding.eps, largest)
-    if before is None:
-        return new
-    new = new._replace(largest=max(new.largest, before.largest))
-    check_secant(constants, before, new)
+    if before is not None:
+        check_secant(constants, before, new)
     return new
 
 
