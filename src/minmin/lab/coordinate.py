@@ -18,7 +18,7 @@ from minmin.methods.theory import Metric, metric, theory_patience
 
 _CERTIFY_STAGES_EVERY = 100
 """The number of iterations between two bounds with a radius: a stage ends at a bound, often long before theory promises
-it. On a least-squares problem acdm then takes 714 calls instead of 25,700."""
+it. Measured: docs/benchmarks/tuning.md."""
 
 
 class Pair(NamedTuple):

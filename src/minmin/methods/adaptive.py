@@ -17,36 +17,28 @@ from minmin.errors import NonFiniteError, UnsupportedError
 from minmin.methods.base import Candidate, Method, require_flag
 from minmin.methods.secants import SecantPoint
 
-# Measured: the calls of ∇ₓ in total, relative to those with known constants, on 200 quadratics and on 200 GLMs.
 _TOO_LOW = 1.5
-"""A step is taken again if its secant shows an L this many times as large. bam takes 0.37 and 0.63 with 1.1, 0.34 and
-0.62 with 1.5 and 4; nag 0.51 and 0.48 with 1.1, 0.48 and 0.47 with 1.5 and 4."""
+"""A step is taken again if its secant shows an L this many times as large. Measured: docs/benchmarks/tuning.md."""
 _BELOW_SEEN = {False: (0.35, 0.05), True: (0.5, 0.5)}
 """What is assumed of mu_x and mu_y, as a fraction of the least curvature seen; for bam, then for nag. Secants often
-show more than mu, and never less. bam takes 0.35 and 0.63 with (0.25, 0.05), 0.34 and 0.62 with (0.35, 0.05), 0.33 and
-0.66 with (0.5, 0.05), 0.37 and 0.79 with (0.7, 0.05), and 0.39 and 0.65 with (0.35, 0.2). A low mu_y costs calls of ∇ᵧ
-alone. nag takes 0.46 and 0.47 with 0.3, 0.48 and 0.47 with 0.5, and 0.51 and 0.46 with 0.7, where one run stopped too
-early."""
+show more than mu, and never less. Measured: docs/benchmarks/tuning.md."""
 _CLEAR_FALL = 0.02
-"""A bound is given only where both gradients are at most this fraction of the largest one. Without the rule
-52 of bam's 100 runs with tol = 0.01 ended too early; with it none of 300 did."""
+"""A bound is given only where both gradients are at most this fraction of the largest one.
+Measured: docs/benchmarks/tuning.md."""
 _CAUTION, _MORE_CAUTION, _CLEARLY_LOWER = 2.0, 10.0, 0.8
 """The bound is the first number times what the estimates give. It is the second one times that while mu is not known
-yet: until it has not fallen below the third fraction of itself for √κ steps. With 1 in place of 2, one of 800 runs
-ended above tol, at 3.9 times tol, and with 2 none did; the calls differ by 5 %. With no bound at all in place of 10, 11
-of 1200 runs took more than 1.4 times the calls with known constants, and with 10 six did."""
+yet: until it has not fallen below the third fraction of itself for √κ steps. Measured: docs/benchmarks/tuning.md."""
 _RAISE_AFTER_FAILURE = 4.0
 """How much L_y grows after inner solves that exceeded what it allows, and L after a step to a point without finite
 gradients. A choice."""
 _PATIENCE = 20_000
-"""No theory tells how many iterations may pass without constants. The longest of nag's measured runs took 11,695."""
+"""No theory tells how many iterations may pass without constants. Measured: docs/benchmarks/tuning.md."""
 _PROBE = 1e-3
 """The length of the probing step at the start, as a fraction of max(1, norm of the start). A choice: it only has to be
 far above rounding and, where f is not quadratic, short."""
 _FORGET, _FORGET_MU = 0.99, 0.9995
-"""L falls, and mu rises, by these factors per step until a secant says otherwise. Relative to the calls with known
-constants, on 200 quadratics and on 200 GLMs, nag takes 0.54 and 0.50 if L is not forgotten, and 0.48 and 0.47 with
-0.99. With 0.998 for mu the calls differ by at most 3 %."""
+"""L falls, and mu rises, by these factors per step until a secant says otherwise.
+Measured: docs/benchmarks/tuning.md."""
 
 
 class Seen(NamedTuple):

@@ -30,11 +30,9 @@ from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import block_parameters, theory_patience
 
 _ILL_CONDITIONED = 20.0
-"""Below this κ_x, exchanging the blocks saves no calls of ∇ₓ. On four coupled quadratics with κ_x = 2κ_y the calls
-change from 122 to 133 for κ_x = 10, from 172 to 174 for 20, and from 404 to 344 for 100."""
+"""Below this κ_x, exchanging the blocks saves no calls of ∇ₓ. Measured: docs/benchmarks/tuning.md."""
 _CLEAR_RATIO = 2.0
-"""The blocks are exchanged only if κ_x is at least this times κ_y. If both are equal, the exchange costs calls of ∇ₓ
-for every κ_x from 5 to 400: 445 instead of 404 for κ_x = 100, where the factor 2 saves 60."""
+"""The blocks are exchanged only if κ_x is at least this times κ_y. Measured: docs/benchmarks/tuning.md."""
 
 
 class BamState(NamedTuple):

@@ -159,8 +159,7 @@ class Method(ABC):
 
 
 DEFAULT_PATIENCE = 2000
-"""For methods without a theory of how many iterations may pass. reduced-lbfgs without constants took at most 90 between
-two halvings of its bound on quadratics with κ up to 5·10⁷, and 45 on a9a; the rest is a margin."""
+"""For methods without a theory of how many iterations may pass. Measured: docs/benchmarks/tuning.md."""
 
 
 def require_choice(option: str, value: object, known: Any) -> None:

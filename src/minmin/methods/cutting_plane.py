@@ -22,25 +22,22 @@ from minmin.methods.secants import SecantPoint, check_constants
 from minmin.numerics.central_path import find_path_point, find_reach, start_path
 
 _KEPT_CUTS = 6
-"""For every variable in x; the others are dropped. Twelve functions with d_x = 2, 5, 10, 20 and κ_x = 10, 10³, 10⁵, to
-1e-8 of their range, take 845 calls of ∇ₓ in total with 2, 799 with 3, 806 with 6 and 804 with 16."""
+"""How many cuts are kept for every variable in x; the others are dropped. Measured: docs/benchmarks/tuning.md."""
 _PULL = 1.0
-"""The pull at the next x, in units of (d_x + 1)/gap. The same functions take 1108 calls with 0.3, 759 with 0.5, 806
-with 1 and 971 with 2. With 1 the calls depend least on κ_x: by a factor of 1.3, and with 0.5 of 1.5."""
+"""The pull at the next x, in units of (d_x + 1)/gap. Measured: docs/benchmarks/tuning.md."""
 _Y_SHARE, _MOST_Y_ERROR, _MOST_Y_SOLVES = 0.005, 0.02, 4
 """y is lowered until the gain that is left is estimated at the first fraction of the gap, and again, more exactly,
-while what is proved of it is more than the second. The calls are 901 with 0.1 and 0.5, 839 with 0.02 and 0.1, 799 with
-0.005 and 0.02, and 797 with 0.001 and 0.005."""
+while what is proved of it is more than the second. Measured: docs/benchmarks/tuning.md."""
 _PULL_FACTOR, _SHARP = 100.0, 10.0
 """For a bound, the pull grows by the first factor until the central path is within 1/10 of the gap from the model's
-minimum. With 3 to 50 in place of 10 the calls differ by 1 %, and with 10 to 1000 in place of 100 as well."""
+minimum. Measured: docs/benchmarks/tuning.md."""
 _FIRST_RADIUS = 1.0
 """In units of |x|, or of 1 if that is larger, if nothing is known of the distance to a minimum."""
 _NEAR_FLOOR, _MOST_STUCK = 2.0, 5
 """A run ends after so many iterations in a row in which f did not fall while the gap was near its rounding error, or x
 did not move. Rounding errors are often smaller than expected, so the first such iteration need not be the last."""
 _PATIENCE = 20
-"""The bound must halve within this times d_x + 3 iterations. It took about d_x/3."""
+"""The bound must halve within this times d_x + 3 iterations. Measured: docs/benchmarks/tuning.md."""
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,9 @@ from minmin.numerics.central_path import Model
 DOUBLE_EPS = float(np.finfo(np.float64).eps)
 MARGIN = 10.0
 """If no ball is proved, a bound is estimated for one that is larger by this factor, and if values are not exact, for
-errors that are. Of 360 such runs on random quadratics two stopped too early with 1, and none with 10; the calls of ∇ₓ
-differ by 1 %."""
+errors that are. Measured: docs/benchmarks/tuning.md."""
 _SAFETY_FACTOR = 4.0
-"""An estimated δ is multiplied by this. On 60 random quadratics without constants, one bound was below the true gap
-with 1, and none with 4; the calls of ∇ₓ are 1911 and 1914."""
+"""An estimated δ is multiplied by this. Measured: docs/benchmarks/tuning.md."""
 _CLEARLY = 2.0
 """A contradiction is seen beyond this times the expected rounding errors."""
 _LEAST_RADIUS = 1e-100

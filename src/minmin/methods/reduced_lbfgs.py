@@ -23,13 +23,7 @@ from minmin.methods.watch import Visit, Watch
 
 _FIRST_RATIO, _FIRST_EXACT_RATIO = 0.05, 0.001
 """The first ``inner_tolerance_ratio``; the second value if ∇ₓ is a round of communication, constants are unknown, or
-there are terms. Six coupled quadratics of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, take 490 calls of ∇ₓ with
-0.5, 335 with 0.1, 326 with 0.05, 319 with 0.02 and 328 with 0.001; a1a takes 103 calls of ∇ᵧ with 0.05 and 133 with
-0.001. On a9a split among 20 clients, a proved 1e-6 takes 39 rounds with 0.05, 26 with 0.01, 23 with 0.001 and 22 with
-1e-5. Without constants, 120 random functions take 5 % fewer calls of ∇ₓ with 0.001 than with 0.05, and three times
-those of ∇ᵧ. But of 180 Poisson models of row and column effects, which x and y may share, 7 fail with 0.05, 3 with 0.01
-and none with 0.001. With terms, 66 problems take 2672, 2420 and 2311 calls of ∇ₓ with 0.05, 0.01 and 0.001, and 9267,
-10982 and 17037 of ∇ᵧ."""
+there are terms. Measured: docs/benchmarks/tuning.md."""
 _PATIENCE_FACTOR = 4
 """The patience in units of BAM's: two until BAM takes over, one for BAM to halve the bound, and one as a margin."""
 

@@ -19,44 +19,36 @@ from minmin.methods.y_system import YStep, YSystem
 from minmin.numerics.step_search import search_step
 
 _LEAST_Y_GAIN = 0.01
-"""At the start, steps in y alone are taken while their gain is more than this fraction of the first one's. On the
-hardest generated clicks, 0.01 and 0.1 take 42 products in x, 0.5 takes 57, and 1e-4 takes 54."""
+"""At the start, steps in y alone are taken while their gain is more than this fraction of the first one's.
+Measured: docs/benchmarks/tuning.md."""
 _OVERSHOOT = _UNDERSHOOT = 0.3
-"""See :func:`minmin.numerics.step_search.search_step`. With an overshoot of 0.1 to 0.9 the products differ by one. With
-an undershoot of 0.1, 0.3 and 0.6, a9a takes 273, 245 and 276 products for two penalties."""
+"""See :func:`minmin.numerics.step_search.search_step`. Measured: docs/benchmarks/tuning.md."""
 _SAFETY_FACTOR = 4.0
-"""Estimated bounds are multiplied by this. Without it, 21 of 200 bounds on random logistic and Poisson regressions with
-α_x = 0 were below the true gap; with it, none was."""
+"""Estimated bounds are multiplied by this. Measured: docs/benchmarks/tuning.md."""
 _NEAR, _NEAR_STEPS_NEEDED = 0.5, 2
 """A bound is estimated only after ``_NEAR_STEPS_NEEDED`` steps in a row of at most this length, in units of the region
-where the quadratic model holds: there the second derivative changes by a factor √e at most. Of the same 200 bounds none
-was below the true gap with one such step, and one was if any step would do. The second step is a margin, which costs
-one step in ten."""
+where the quadratic model holds: there the second derivative changes by a factor √e at most.
+Measured: docs/benchmarks/tuning.md."""
 _MOST_STUCK_STEPS = 3
-"""A run ends after this many steps in a row that move nothing. The second and third try the surrogate curvature; with 1
-to 6 the hard cases of the tests end in the same way."""
+"""A run ends after this many steps in a row that move nothing. The second and third try the surrogate curvature.
+Measured: docs/benchmarks/tuning.md."""
 _PATIENCE = 100
-"""The bound must halve within this many iterations. Whole runs take at most 16 on the hard cases of the tests, and 13
-from starts at distance 10⁸."""
+"""The bound must halve within this many iterations. Measured: docs/benchmarks/tuning.md."""
 _SHRINK_FACTOR, _MOST_CACHED_STEPS = 4.0, 30
 """The cache is computed again if |x| has shrunk below 1/``_SHRINK_FACTOR`` of its largest value, and after
-``_MOST_CACHED_STEPS`` steps, since it contains the rounding errors of larger numbers. Without that, f was off by 2e-11
-after a start at distance 10⁶. The two values are a choice."""
+``_MOST_CACHED_STEPS`` steps, since it contains the rounding errors of larger numbers.
+Measured: docs/benchmarks/tuning.md."""
 _OUT_OF_RANGE = 1e-6
-"""If H_yy is singular, at most this fraction of ∇ᵧf may lie outside its range. For 200 singular Hessians this fraction
-was at most 1.3e-14, by rounding, for a gradient in the range, and at least 0.07 for one that was not."""
+"""If H_yy is singular, at most this fraction of ∇ᵧf may lie outside its range. Measured: docs/benchmarks/tuning.md."""
 _ZERO_FACTOR = 10.0
-"""A gradient of at most this times its rounding error may be zero. The value does not matter: with 1 to 1000 the hard
-cases of the tests end in the same way."""
+"""A gradient of at most this times its rounding error may be zero. Measured: docs/benchmarks/tuning.md."""
 _SHORT_STEP = 0.05
 """If less than this fraction of a Newton step can be taken, the curvature at the point is a bad guide, and the
-surrogate curvature is tried. Runs from nine starts at distances 10² to 10⁶ take 88 steps in total without it, 77 with
-0.05 and 74 with 0.3."""
+surrogate curvature is tried. Measured: docs/benchmarks/tuning.md."""
 
 _ENOUGH = 0.9
 """Conjugate gradients may stop where the residual adds at most this times tol to the bound; the rest is for y and for
-rounding. To a relative gap of 1e-9, 16 logistic regressions take 89 passes (geometric mean) with 0, 83 with 0.1, 80
-with 0.5 and 78 with 0.9."""
+rounding. Measured: docs/benchmarks/tuning.md."""
 
 _NO_MINIMUM = (
     "f has no minimum: along some direction it is unbounded below, or falls towards a limit that it never reaches (for "

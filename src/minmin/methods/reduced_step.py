@@ -27,25 +27,19 @@ from minmin.numerics.step_search import StepSearch
 
 _MOST_LEFT = 0.5
 """If the remaining gain in y is more than this fraction of the expected gain in x, the gradient is too inaccurate for
-F: y is lowered again, with a smaller ratio from then on. 0.5 to 2 take the same calls on the paper's quadratics, a1a
-and a9a; with 0.1, a1a takes 63 calls of ∇ₓ instead of 59."""
+F: y is lowered again, with a smaller ratio from then on. Measured: docs/benchmarks/tuning.md."""
 _TIGHTEN, _TIGHTEN_WHEN_STUCK = 0.5, 0.1
-"""The factors to the ratio in that case, and if x could not be moved. The values do not matter: 0.1 to 0.9, and 0.01 to
-0.5, take the same calls on the paper's quadratics and a1a."""
+"""The factors to the ratio in that case, and if x could not be moved. Measured: docs/benchmarks/tuning.md."""
 _OVERSHOOT = 0.3
-"""See :func:`minmin.numerics.step_search.StepSearch`. The paper's quadratics take 790 calls of ∇ₓ with 0.1, 695 with
-0.3 and 674 with 0.9; a9a with penalties of 1e-5 takes 378, 367 and 352. 0.3 is the value in reduced-newton, too."""
+"""See :func:`minmin.numerics.step_search.StepSearch`. Measured: docs/benchmarks/tuning.md."""
 _PROBE_STEPS = 3
-"""How many steps a run takes from a point next to its start, if both gradients at its start are zero. On the saddle
-points of tests/solve/test_odd_functions.py one is enough; three leave room for others, at three calls of ∇ₓ."""
+"""How many steps a run takes from a point next to its start, if both gradients at its start are zero.
+Measured: docs/benchmarks/tuning.md."""
 _KEPT_PAIRS_WITH_TERM = 60
-"""The number of pairs with a term in x. On twelve quadratics with κ = 500 and 5000, L1 or a box, the calls of ∇ₓ are
-1832 in total with 20 pairs, 1756 with 30 and 1494 with 60."""
+"""The number of pairs with a term in x. Measured: docs/benchmarks/tuning.md."""
 _MOST_RESTARTS, _MOST_RESTARTS_WITHOUT_CONSTANTS = 6, 3
-"""The number of times in a row that a run which does not move x lowers y again, or drops its pairs, before it ends. By
-then the ratio has shrunk by 0.1⁶, a millionth, or by 0.5⁶, a 64th, if no step in x was tried. With no restart, 21 of 25
-hard cases of the tests stall above 1e-12; with 2 to 6 three do, and with 10 two. Without constants a run does not know
-its rounding errors. It ends sooner, since a line search at rounding level may take ten calls."""
+"""The number of times in a row that a run which does not move x lowers y again, or drops its pairs, before it ends.
+Without constants it does not know its rounding errors, and ends sooner. Measured: docs/benchmarks/tuning.md."""
 
 
 class ReducedStep:

@@ -16,12 +16,9 @@ from minmin.methods.base import Candidate, Method
 from minmin.methods.needs import require_constants
 
 _FIRST_CONDITION = 100.0
-"""The condition number of a regularised block in the first stage. The value hardly matters: with 10, 100 and 1000, bam
-takes 1103, 1078 and 1077 calls of ∇ₓ on six least-squares problems, in stages of a factor 2."""
+"""The condition number of a regularised block in the first stage. Measured: docs/benchmarks/tuning.md."""
 _STAGE_FACTOR = 3.0
-"""How much weaker the regularisation is in every stage. With 1.5, 2, 3, 5 and 10, bam takes 1461, 1078, 1141, 1834 and
-2289 calls of ∇ₓ on six least-squares problems. On four logistic regressions it takes 420 with 2, 317 with 3 and 254
-with 10."""
+"""How much weaker the regularisation is in every stage. Measured: docs/benchmarks/tuning.md."""
 _EXPECTED_RADIUS = 1e3
 """What the patience is computed for where the radius is not known yet."""
 _FARTHEST = 2.0**40

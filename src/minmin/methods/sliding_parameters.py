@@ -13,9 +13,8 @@ from minmin.core.rounding import rounding_error
 from minmin.core.vectors import Parts, norm
 
 _ACCURACY = 0.2
-"""σ. The calls of ∇f grow like 1/√(1 - σ²), and inner solves take more of ∇g if it is small. Five quadratics with L_f/μ
-from 10 to 10³ and L_g/μ from 10² to 10⁵ take in total, with L-BFGS, 498 calls of ∇f and 3528 of ∇g for σ = 0.1, 508
-and 3277 for 0.2, 523 and 3082 for 0.3, 576 and 2917 for 0.5."""
+"""σ. The calls of ∇f grow like 1/√(1 - σ²), and inner solves take more of ∇g if it is small.
+Measured: docs/benchmarks/tuning.md."""
 
 
 class SlidingParameters(NamedTuple):

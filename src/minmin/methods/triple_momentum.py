@@ -25,17 +25,11 @@ from minmin.core.term import Term
 from minmin.core.vectors import Vector
 
 _ACCURACY, _LOOSEST = 0.1, 0.5
-"""The inner solve ends where |∇A(ȳ)| <= c·|ȳ - y_under|/λ, with c = 0.1√(κ_x/κ_y), but from 0.1 to 0.5. An error in ȳ
-changes ∇ₓf by √(λL_y) times as much, in units in which both blocks have the same smoothness, and ∇ᵧf by λL_y times as
-much. λL_y is about 1.5 κ_y/κ_x, so c may be larger where κ_y is below κ_x. On 180 random quadratics this takes 0.99
-times BAM's calls of ∇ᵧ, and c = 0.1 throughout takes 1.07 times; of ∇ₓ both take 0.83 times. Where κ_y is above κ_x,
-0.2 in place of 0.1 has for κ = (100, 1000) the certified factor per step 0.88 in place of 0.82, and 0.4 none. Where it
-is below, 0.7 in place of 0.5 has for κ = (100, 2) 0.846 in place of 0.835, and 1 none."""
+"""The inner solve ends where |∇A(ȳ)| <= c·|ȳ - y_under|/λ, with c = 0.1√(κ_x/κ_y), but from 0.1 to 0.5.
+Measured: docs/benchmarks/tuning.md."""
 MARGIN = 1.5
 """s. An inexact inner solve makes Φ seem less smooth than it is, so the steps in y are for s times its smoothness 1/λ.
-With s = 1 the runs are up to three times as long as BAM's, on 30 random quadratics with κ_y up to 10⁶. 1.15 to 1.6
-take equally many calls of ∇ₓ on the paper's quadratics. The certified factors for κ = (100, 1000) and (100, 10⁵) are
-0.824 and 0.833 with 1.3, 0.821 and 0.832 with 1.5, and 0.820 and 0.841 with 2."""
+Measured: docs/benchmarks/tuning.md."""
 _LEAST_RATIO = 2.0
 """κ is at least this times s, since λ is infinite for κ = s. It matters for κ_x below 3 only; 2 is a choice."""
 

@@ -15,22 +15,19 @@ from minmin.methods.inner.partial_minimum import YMemory
 
 _ROUNDING_LEVEL, _NOISE_MARGIN, _POINTS_AT_ROUNDING_LEVEL = 64.0, 4.0, 3
 """A run ends after three points in a row with gradients at rounding level: at most 64 times eps times the largest ones
-before, or 4 times the rounding errors that the curvature seen makes one expect. After the gradient is within 10 times
-of its least, runs on 100 random functions then take 3 more calls of ∇ₓ in the median, and 27 in the worst tenth."""
+before, or 4 times the rounding errors that the curvature seen makes one expect. Measured: docs/benchmarks/tuning.md."""
 _MUCH_ABOVE_ROUNDING = 1e4
-"""A run that stalls with gradients above this times their rounding level stalls for another reason. The value does not
-matter: with 10² and 10⁶, 89 random functions and the functions of tests/solve/test_odd_functions.py end alike."""
+"""A run that stalls with gradients above this times their rounding level stalls for another reason.
+Measured: docs/benchmarks/tuning.md."""
 _STILL_MOVING, _FAR_WHERE_FLAT = 0.01, 1e8
 """A run that can make no more progress, but whose last step was longer than the first fraction of its distance from
 zero, has no minimum in sight: f may fall as slowly as -log x. f then appears unbounded below from a distance of the
-second number times the start's. The values do not matter: with 0.001 and 0.1, and with 10⁶ and 10¹⁰, the functions of
-tests/solve/test_odd_functions.py end alike."""
+second number times the start's. Measured: docs/benchmarks/tuning.md."""
 _CLEAR_FALL = 0.02
-"""A gap is estimated only where |∇ₓf| is at most this fraction of the largest one. Of runs on 150 quadratics with μ = 1
-and L up to 10⁶, 3 % stopped too early without this rule, some at more than 100 times tol."""
+"""A gap is estimated only where |∇ₓf| is at most this fraction of the largest one.
+Measured: docs/benchmarks/tuning.md."""
 _LITTLE_CHANGE = 1e-3
-"""f is flat over a step if its gradient changes by less than this fraction. The value does not matter: with 10⁻⁵ and
-10⁻², 89 random functions take the same calls."""
+"""f is flat over a step if its gradient changes by less than this fraction. Measured: docs/benchmarks/tuning.md."""
 _LARGE_CHANGE, _SHORT, _STIFFER, _MOST_JUMPS = 0.1, 1e-5, 1e8, 3
 """A gradient changes much over a step if it changes by more than the first fraction. A step is short if it is shorter
 than the second number times the longest one. The gradient jumps in two cases: it changes much over a short step, and
@@ -39,8 +36,7 @@ step 10⁸ times shorter than the longest one. A smooth f shows that only if its
 ends at the third jump."""
 _AT_EDGE = 1e-10
 """A run also ends (see ``_MOST_JUMPS``) at the third step out of f's domain that was shorter than this times the
-longest step. The value does not matter: with 10⁻⁶ and 10⁻¹², the functions of tests/solve/test_odd_functions.py end
-alike."""
+longest step. Measured: docs/benchmarks/tuning.md."""
 
 
 class Visit(NamedTuple):

@@ -14,9 +14,7 @@ from minmin.numerics.cg import conjugate_gradients
 from minmin.numerics.dense import DENSE_UP_TO, inverse_root, is_full_rank
 
 _ACCURACY = 1e-10
-"""The relative residual of conjugate gradients, about that of a factorisation: 2e-11 for a condition number of 10⁶, and
-1e-9 for 10⁸. A larger one is cheaper: three GLMs with 1200 columns in y take the same steps and products with X from
-1e-4 to 1e-14, and with 1e-4 they take 0.4 times the products with Y."""
+"""The relative residual of conjugate gradients, about that of a factorisation. Measured: docs/benchmarks/tuning.md."""
 _STEPS_PER_VARIABLE = 10
 """Conjugate gradients stop after this many steps per variable: exact arithmetic needs one, rounding makes it
 several."""

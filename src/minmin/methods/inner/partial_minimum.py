@@ -22,12 +22,10 @@ from minmin.numerics.lbfgs import Pairs
 
 _FIRST_FRACTION = 0.01
 """If no allowed gain is given, this fraction of the first known gain in y may be left: accurate enough for a first ∇F.
-The value matters little: 0.5 to 0.001 take 1126 to 1150 calls of ∇ᵧ on the quadratics of Kovalev, Gasnikov and
-Malinovsky, arXiv:2212.14439, and 94 to 105 on a1a."""
+Measured: docs/benchmarks/tuning.md."""
 _FRACTION_INSIDE = 0.1
 """Where y holds several blocks, one inside the other: the gain that may be left inside, as a fraction of what may be
-left in all of y. On 30 quadratics with three blocks and constants, the blocks take 783, 1872 and 3442 calls in total
-with 1, 635, 1444 and 2986 with 0.1, and 604, 1342 and 2988 with 0.01."""
+left in all of y. Measured: docs/benchmarks/tuning.md."""
 
 
 class YMemory(NamedTuple):
