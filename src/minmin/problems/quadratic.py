@@ -30,11 +30,10 @@ from minmin.problems.spectrum import (
 )
 
 _ASYMMETRY = 100
-"""H may differ from Hᵀ by this times eps times its largest entry. For products AᵀDA and inverses of up to 500 rows, as
-NumPy computes them, the difference was at most 1.7."""
+"""H may differ from Hᵀ by this times eps times its largest entry. Measured: docs/benchmarks/tuning.md."""
 _MARGIN = 4.0
-"""The eigenvalues of a random S are kept inside [0, 1] by a margin of this times n·eps. Rounding moved them outside by
-at most 0.3 times n·eps, for 2 to 500 variables."""
+"""The eigenvalues of a random S are kept inside [0, 1] by a margin of this times n·eps.
+Measured: docs/benchmarks/tuning.md."""
 
 
 class Quadratic(SecondOrderProblem):

@@ -18,16 +18,15 @@ from minmin.numerics.lanczos import ritz_values
 Matrix = np.ndarray[Any, Any]
 
 EXACT_UP_TO = 1500
-"""Up to this size eigenvalues are computed exactly, above it by Lanczos with a margin. Exact eigenvalues take 0.4 s for
-1500 columns and 3.8 s for 3000; Lanczos takes 0.05 s for either, but its L is 8 % too large."""
+"""Up to this size eigenvalues are computed exactly, above it by Lanczos with a margin.
+Measured: docs/benchmarks/tuning.md."""
 
 EXPENSIVE = 10.0
-"""The assumed cost of ∇ₓ in units of ∇ᵧ, for the choice between valid constants. On a1a it does not matter: with 1 to
-100 BAM takes the same calls of ∇ₓ, and at most one more of ∇ᵧ."""
+"""The assumed cost of ∇ₓ in units of ∇ᵧ, for the choice between valid constants.
+Measured: docs/benchmarks/tuning.md."""
 
 _LAPACK_MARGIN = 8
-"""Eigenvalues may be off by this times n·eps times the Frobenius norm. On random matrices of 5 to 200 rows they were
-off by less than 0.06 of that."""
+"""Eigenvalues may be off by this times n·eps times the Frobenius norm. Measured: docs/benchmarks/tuning.md."""
 
 _LANCZOS_STEPS = 60
 """With 60 steps the margin ε of :func:`bound_largest_eigenvalue` is 0.07 for 1500 variables, and 0.09 for 10⁶."""
@@ -45,11 +44,9 @@ _LEAST_RATIO = 1e-14
 _TRADE_OFFS = np.geomspace(1e-3, 1e3, 61)
 """Values of t in :func:`norm_pairs`, ten per decade: the best t is missed by a factor of 1.12 at most."""
 _EXCESSES = np.geomspace(1e-4, 1e1, 41)
-"""Half of how far L_x lies above the largest eigenvalue of the scaled H_xx. On 20 coupled quadratics the estimated cost
-is 0.01 % lower with four times as many, and 0.1 % higher with a quarter."""
+"""Half of how far L_x lies above the largest eigenvalue of the scaled H_xx. Measured: docs/benchmarks/tuning.md."""
 _FRACTIONS = np.linspace(0.02, 0.98, 49)
-"""mu_x as a fraction of the largest mu_x that leaves mu_y >= 0. On the same quadratics the estimated cost is 0.01 %
-lower with four times as many, and 0.02 % higher with half."""
+"""mu_x as a fraction of the largest mu_x that leaves mu_y >= 0. Measured: docs/benchmarks/tuning.md."""
 
 
 def rounding_margin(symmetric: Matrix) -> float:
@@ -252,10 +249,10 @@ def _norm_or_one(block: Matrix) -> float:
 
 
 _BARRIER_WEIGHT = 0.1
-"""The weight of the barrier in :func:`_largest_diagonal`, for all variables together. It hardly matters: on 20 random
-quadratics with three blocks the geometric mean of all L/mu is 48.9 to 49.1 with 0.004 to 0.5."""
+"""The weight of the barrier in :func:`_largest_diagonal`, for all variables together.
+Measured: docs/benchmarks/tuning.md."""
 _MOST_STEPS = 60
-"""A limit for Newton's method; the same quadratics took 13 steps on average."""
+"""A limit for Newton's method. Measured: docs/benchmarks/tuning.md."""
 _LONGEST_STEP = 2.0
 """In the logarithms, so that exp does not overflow. Newton's method needs few steps with any such limit."""
 _ENOUGH = 1e-6

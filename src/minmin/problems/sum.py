@@ -29,8 +29,7 @@ from minmin.terms.parts import PartsTerm
 
 JOINTLY_EXPENSIVE = 100.0
 """The assumed cost of one ∇ₓ of the sum, which needs all terms or a round of communication, in units of one term's ∇ᵧ.
-On a9a split among 20 clients, BAM takes 371 rounds to a proved 1e-6 with 1, 276 with 10, 247 with 100 and 243 with
-1000."""
+Measured: docs/benchmarks/tuning.md."""
 
 _COUNTED_JOINTLY: dict[str, tuple[str, ...]] = {"grad_x": (), "value": (), "hess_product": ()}
 _COUNTED_BY_TERMS: dict[str, tuple[str, ...]] = {"grad_y": ()}

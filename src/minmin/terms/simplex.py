@@ -13,8 +13,7 @@ from minmin.errors import InputError, as_number
 from minmin.terms.elementwise import all_true, clip, weighted_sum
 
 _ROUNDING_ERRORS = 10.0
-"""A sum of d numbers may be wrong by this many times eps·√d. NumPy's sums of the term's own projections were wrong by
-at most 2.8 eps, for d up to 10⁶ in both precisions; where a library adds in order, the error grows with d."""
+"""A sum of d numbers may be wrong by this many times eps·√d. Measured: docs/benchmarks/tuning.md."""
 
 
 class Simplex(Term):

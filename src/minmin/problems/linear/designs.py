@@ -19,13 +19,11 @@ from minmin.problems.linear.row_pieces import RowPairs, RowPieces, share
 from minmin.problems.spectrum import Matrix, gram
 
 _ROWS_AT_A_TIME = 2048
-"""The number of rows of a dense design that are weighted at a time, so that they stay in the CPU cache: 0.8 MB for 50
-columns. YᵀDY of 200,000 × 50 takes 28 ms with 2048 rows, 32 with 128, 27 with 8192 and 39 with all; for 20,000 × 1000
-it makes no difference."""
+"""The number of rows of a dense design that are weighted at a time, so that they stay in the CPU cache.
+Measured: docs/benchmarks/tuning.md."""
 
 _NARROW = 24
-"""Up to this many columns the whole of YᵀDY is computed, above it one triangle: for 50,000 × 22 that takes 2.4 and
-2.9 ms, for 50,000 × 35 7.8 and 5.5."""
+"""Up to this many columns the whole of YᵀDY is computed, above it one triangle. Measured: docs/benchmarks/tuning.md."""
 _FAR_LARGER = 1e3
 """Rows of weight 0 are replaced if they hold numbers so many times as large as all others, since those would spoil
 bounds."""

@@ -18,8 +18,9 @@ from minmin.problems.linear.row_pieces import run_tasks, share, sum_tasks, trans
 from minmin.problems.spectrum import Matrix, gram
 
 _NUMBERS_PER_PIECE, _LEAST_NUMBERS_PER_COLUMN = 1_000_000, 8
-"""A product with this many numbers takes 0.8 ms, and to hand it to another thread 0.03 ms. Every piece of a product
-with Aᵀ is a whole vector, so a piece has this many numbers per column, too, if its partition has."""
+"""A piece has about this many numbers, so that handing it to another thread takes little of its time. Every piece of a
+product with Aᵀ is a whole vector, so a piece has this many numbers per column, too, if its partition has.
+Measured: docs/benchmarks/tuning.md."""
 
 
 class PartitionedDesign(NumpyDesign):

@@ -15,9 +15,7 @@ from minmin.problems.linear.losses.base import MarginHessian
 from minmin.problems.linear.penalties import Penalty
 
 _ALIKE = 4.0
-"""Columns whose sizes differ by at most this factor keep their units. 80 generalized linear models with terms, whose
-columns are multiplied by numbers between 0.4 and 2.5, take 1968 calls of ∇ₓ with 8, 1493 with 4 and 1486 with 2. With
-numbers between 0.05 and 20 they take 1524 with 4, and 6175 if all columns keep their units."""
+"""Columns whose sizes differ by at most this factor keep their units. Measured: docs/benchmarks/tuning.md."""
 
 
 class PenalizedDesign:

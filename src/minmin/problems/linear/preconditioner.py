@@ -38,19 +38,16 @@ if TYPE_CHECKING:
 _Vector = np.ndarray[Any, Any]
 
 _POWER, _LEAST_RATIO = 0.2, 1e-5
-"""M is the diagonal of H_xx times (alpha/diagonal)^``_POWER``, where the ratio counts as at least ``_LEAST_RATIO``. The
-whole diagonal mistakes columns that go together for many steep directions. To a relative gap of 1e-9, eight logistic
-regressions on wide data take 60 passes (geometric mean) with a power of 0.1, 56 with 0.2 and 57 with 0.3; the 16 of
-which they are a part take 87 with 0. The limit makes columns in extreme units at most 10 times too light."""
+"""M is the diagonal of H_xx times (alpha/diagonal)^``_POWER``, where the ratio counts as at least ``_LEAST_RATIO``: the
+whole diagonal mistakes columns that go together for many steep directions. Measured: docs/benchmarks/tuning.md."""
 _MOST_COLUMNS, _FEWEST_COLUMNS = 256, 64
 """A sample has at most this many coefficients of x: those of all columns, or of the heaviest ones. If it is expensive
 it has fewer."""
 _HEAVY, _LEAST_SHARE = 64, 0.4
-"""If a sample has not all columns, the ``_HEAVY`` heaviest must have this share of the trace of XᵀhX: 0.48 on Criteo,
-where the sample saves half of the passes, and 0.13 on text, where it saves none."""
+"""If a sample has not all columns, the ``_HEAVY`` heaviest must have this share of the trace of XᵀhX.
+Measured: docs/benchmarks/tuning.md."""
 _ROWS_IF_COUPLED = 8
-"""The rows per coefficient in a sample with K margins per row. With 4, 8 and 16, six fits of pendigits take 432, 305
-and 414 steps of conjugate gradients: a larger sample is a better one, but is built later because of its price."""
+"""The rows per coefficient in a sample with K margins per row. Measured: docs/benchmarks/tuning.md."""
 _EIGH_COST = 10.0
 """The eigenvectors of a matrix with d columns take this times d³ multiplications."""
 

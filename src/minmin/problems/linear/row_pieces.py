@@ -17,18 +17,18 @@ from minmin.core.arrays import Array
 from minmin.problems.spectrum import Matrix
 
 _NUMBERS_PER_PIECE, _MOST_PIECES = 500_000, 8
-"""A product with this many numbers takes 0.4 ms, and to hand it to another thread 0.03 ms."""
+"""A piece has at least this many numbers, so that handing it to another thread takes little of its time; there are at
+most ``_MOST_PIECES``. Measured: docs/benchmarks/tuning.md."""
 _LEAST_NUMBERS_PER_COLUMN = 8
 """Every piece of a product with Aᵀ is a whole vector, so a piece must have this many numbers per column. The vectors
 then take less than a tenth of the time."""
 _CODES_PER_PIECE = 400_000
-"""All pieces of codes share the ones of one piece, 3.2 MB. For 10⁶ rows of 20 numbers out of 200,000, A·v takes 29 ms
-and Aᵀ·r 36 ms; with a one for every number, as in a CSR array, 34 and 35 ms and 160 MB more."""
+"""All pieces of codes share the ones of one piece. Measured: docs/benchmarks/tuning.md."""
 _MOST_GROUPS = 8
 """Pieces of Aᵀ·r with codes are added up in at most this many groups, each by one thread."""
 MOST_PAIRS = 4
-"""There may be this many products for every entry of the matrix, since each takes as much memory. Up to there it takes
-less time to compute them than one Aᵀ diag(w) A without them, and with them that is 6 to 20 times as fast."""
+"""There may be this many products for every entry of the matrix, since each takes as much memory.
+Measured: docs/benchmarks/tuning.md."""
 
 T = TypeVar("T")
 

@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 _Vector = np.ndarray[Any, Any]
 
 ROWS_PER_COEFFICIENT = 16
-"""With 8 and 16 rows per coefficient, a9a takes 131 and 107 passes, and data with 10⁵ rows, whose columns are nearly
-independent, 75 and 63 (as without a sample)."""
+"""The number of rows in a sample for every coefficient. Measured: docs/benchmarks/tuning.md."""
 MOST_STEPS = 12.0
-"""A sample may cost this many steps of conjugate gradients. With 6, 12 and 20, 7200 rows of Criteo take 168, 154 and
-154 passes."""
+"""A sample may cost this many steps of conjugate gradients. Measured: docs/benchmarks/tuning.md."""
 _PRODUCTS_PER_NUMBER, _DENSE_DISCOUNT = 15.0, 0.25
-"""A product with a sparse matrix takes as long per stored number as this many multiplications in a Gram matrix, 0.9 ns
-and 0.06 ns; one with a dense matrix takes a quarter of that."""
+"""A product with a sparse matrix takes as long per stored number as this many multiplications in a Gram matrix; one
+with a dense matrix takes a quarter of that. Measured: docs/benchmarks/tuning.md."""
 _FIXED_COST, _STEP_COST = 3e5, 2e4
 """What a sample and a step of conjugate gradients cost on the smallest data, in stored numbers of a sparse matrix."""
 _COST_PER_MARGIN = 3.0

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 _TOLERANCE = 1e3
 """A change of a margin of at most this times eps times its terms counts as zero. Likewise a column is removed from a
-direction if it changes margins by at most this times eps times what another column does. Products were off by at most
-14 eps times their terms (dense) and 43 (sparse) for 3000 columns. 1 to 10¹⁰ give the same result on 45 problems, 30 of
-them without a minimum."""
+direction if it changes margins by at most this times eps times what another column does.
+Measured: docs/benchmarks/tuning.md."""
 
 _GRID = 256.0
 """Directions are also tried with all entries rounded to multiples of 1/``_GRID`` of the largest. A direction in which a
 class without samples or a level with one class falls must leave the others exactly equal, but steps change them, too,
-until they have converged. Of 270 such problems, 159 ended without a proof if only the steps themselves were tried."""
+until they have converged. Measured: docs/benchmarks/tuning.md."""
 _FIRST_ROWS = 256
 """The rows that are looked at before the others: along most directions one of them decides."""
 

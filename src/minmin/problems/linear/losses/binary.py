@@ -15,11 +15,11 @@ from minmin.problems.linear.losses.base import Loss, MarginHessian, check_labels
 _LOCAL_RADIUS = 0.86
 """Below 1 - exp(-2), see :class:`LocallySelfConcordant`."""
 _FAR_BELOW = -150.0
-"""Below this z the curvature of the probit loss is computed by a series, since λ + z cancels. Both are off by 5e-12
-there."""
+"""Below this z the curvature of the probit loss is computed by a series, since λ + z cancels.
+Measured: docs/benchmarks/tuning.md."""
 _SMALL, _LARGE = 0.02, 750.0
-"""Rates exp(m) below the first need a series in the complementary log-log loss, which is off by 1e-12 there; exp of
-minus the second is zero."""
+"""Rates exp(m) below the first need a series in the complementary log-log loss; exp of minus the second is zero.
+Measured: docs/benchmarks/tuning.md."""
 
 
 class BinaryLoss(Loss):

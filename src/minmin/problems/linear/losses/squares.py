@@ -11,9 +11,8 @@ from minmin.errors import InputError, as_number
 from minmin.problems.linear.losses.base import DiagonalHessian, DualPoint, Loss, MarginHessian, check_labels
 
 _LITTLE = 1e-4
-"""Samples with large residuals get this fraction of the surrogate curvature of the Huber loss. Without it, 8 of 12
-models with 30 or 200 unpenalised levels and δ from 3 to 0.01 of the noise ended uncertified, 3 of them after 100 steps.
-With 1e-2, 1e-3, 1e-4 and 1e-6 all are certified, after 1177, 1034, 976 and 986 products with X in total."""
+"""Samples with large residuals get this fraction of the surrogate curvature of the Huber loss.
+Measured: docs/benchmarks/tuning.md."""
 
 
 class LossOfSquares(Loss):
