@@ -34,20 +34,17 @@ from minmin.term_checks import check_term
 from minmin.terms.parts import PartsTerm
 
 _LANCZOS_STEPS = 60
-"""On 12 coupled quadratics like those of Kovalev, Gasnikov and Malinovsky, arXiv:2212.14439, with an L that is 1 % too
-low or a mu that is 10 % too high, 10 and 20 steps find 6 of these errors, and 40 to 100 find all. A check takes 125 ms
-with 60 steps, and 286 with 100."""
+"""How many steps of Lanczos check given constants. Measured: docs/benchmarks/tuning.md."""
 _SHORTEST_DIRECTION = 1e-6
 """A new direction of Lanczos shorter than this times the largest Ritz value is only the error of differences of
 gradients: about eps^⅔, which is 4e-11 in double precision. In single precision that is 2e-5, and the rounding error
 that is added to this decides."""
 _REPEAT_TOLERANCE = 1e3
-"""Two gradients at the same point may differ by this times eps times their size. Those of this library's problems
-differed by at most 0.5; a user's callables may add in another order each time."""
+"""Two gradients at the same point may differ by this times eps times their size: a user's callables may add in another
+order each time. Measured: docs/benchmarks/tuning.md."""
 _RELATIVE_ERROR, _ERROR_MARGIN = 1e-3, 10.0
 """Derivatives may differ from finite differences by ``_RELATIVE_ERROR`` times their size plus ``_ERROR_MARGIN`` times
-the expected error of the differences. On 120 correct problems, in double and in single precision, slopes differed by at
-most 0.07 of that."""
+the expected error of the differences. Measured: docs/benchmarks/tuning.md."""
 _MOST_OF_L, _LEAST_OF_MU = 1.001, 0.999
 """Measured curvatures may violate the constants by a thousandth, since differences are not exact; runs allow 1 %."""
 _MOST_OF_M, _LEAST_M = 1.01, 1e-2

@@ -24,13 +24,12 @@ Matrix = np.ndarray[Any, Any]
 Frontier = list[tuple[float, float]]
 
 _X_PROBES = 30
-"""Directions along which the change of ∇ₓf is measured. On quadratics with up to 500 variables in each block and
-κ = 10⁴, mu is too high by a factor of 12 with 30 directions and the margin below, and by a factor of 3 with 40."""
+"""Directions along which the change of ∇ₓf is measured. Measured: docs/benchmarks/tuning.md."""
 _Y_PROBES = 60
 """The same for ∇ᵧf, which is cheap."""
 _L_MARGIN, _MU_MARGIN = 1.15, 0.5
 """Factors of L and mu if the probes do not span the space. Curvatures along probes lie between the extremes, so that
-without the factors L would be too low and mu too high. On 300 random quadratics L was too low by 13 % at most."""
+without the factors L would be too low and mu too high. Measured: docs/benchmarks/tuning.md."""
 _SHORTEST_DIRECTION = 1e-6
 """A new direction of Lanczos shorter than this times the largest Ritz value is only the error of the differences."""
 _LEAST_SHARE = 0.1

@@ -15,9 +15,7 @@ from minmin.errors import InputError, as_count, as_number
 _CHEAPER_INSIDE, _CHEAPER_INSIDE_IF_UNLIKE, _UNLIKE = 2.0, 0.5, 100.0
 """The reduced methods minimise over the blocks inside at every point of a block if its gradient costs this many times
 as much as theirs; the second number if condition numbers differ by the factor ``_UNLIKE``. Otherwise they minimise over
-all together. On 20 quadratics and logistic models with three blocks, one inside the other takes fewer calls of the
-second block than together, 0.5 to 0.95 of them if the condition numbers are alike and 0.2 to 0.7 if not; of the third
-it takes 1.4 to 2.1 times as many if they are alike, and 0.4 to 1.6 if not."""
+all together. Measured: docs/benchmarks/tuning.md."""
 
 
 class BlockLayout(NamedTuple):
@@ -169,10 +167,9 @@ def join(arrays: Sequence[Array]) -> Array:
 
 
 _COST_OF_NESTING = 1.5
-"""How many times as often a gradient is called if its block is one deeper. With κ = 100 in all of three blocks BAM
-calls them 113, 132 and 248 times."""
+"""How many times as often a gradient is called if its block is one deeper. Measured: docs/benchmarks/tuning.md."""
 _MOST_COMPARED = 12
-"""Up to this many blocks the order with the lowest expected cost is found; for twelve that takes 75 ms."""
+"""Up to this many blocks the order with the lowest expected cost is found. Measured: docs/benchmarks/tuning.md."""
 
 
 def make_layout(sizes: Any, L: Any, mu: Any, costs: Any, source: Source = "given") -> BlockLayout:

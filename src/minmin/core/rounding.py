@@ -12,14 +12,12 @@ from minmin.core.vectors import Vector, norm
 
 _ERROR_FACTOR = 4.0
 """The expected error of a sum is this times eps times the size of its terms, which is |a||b| for a product a·b.
-Measured: with terms of random signs, up to 10⁶ of them, dense or sparse, the error was at most 0.7 eps|a||b|. With
-terms of one sign it was larger: 7 for 10⁶ terms in BLAS, and 14 for 10⁴ terms in a sparse product, which SciPy adds in
-order."""
+Measured: docs/benchmarks/tuning.md."""
 
 
 VALUE_PRECISION = 1e-5
-"""Values of f may be computed in single precision, whatever the dtype of x and y. Then they were off by at most 9e-8 of
-|f| + L|z|², on logistic regressions of up to 10⁵ rows; this is a hundred times that."""
+"""Values of f may be computed in single precision, whatever the dtype of x and y: they may be off by this times |f| +
+L|z|². Measured: docs/benchmarks/tuning.md."""
 
 
 SINGLE_EPS = float(np.finfo(np.float32).eps)

@@ -25,9 +25,8 @@ from minmin.core.tree import Expand, Tree, find_leaves
 from minmin.errors import InputError, show
 
 _HOST_UP_TO = {"jax": 300_000, "others": 30_000}
-"""Up to this many variables, vectors of functions that compute on an accelerator are kept in main memory. On an H200 an
-iteration of reduced-lbfgs then takes as long with vectors of PyTorch on the accelerator (8 ms), or of JAX (35 ms). With
-10⁶ variables it takes 120 ms with vectors in main memory, 7 with PyTorch's and 27 with JAX's."""
+"""Up to this many variables, vectors of functions that compute on an accelerator are kept in main memory.
+Measured: docs/benchmarks/tuning.md."""
 
 
 class Leaf(NamedTuple):

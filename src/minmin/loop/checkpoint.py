@@ -25,8 +25,8 @@ _FORMAT = 7
 _TIME_FRACTION = 0.02
 """Checkpoints may take this fraction of a run's time. A choice: 2 % is hardly noticed."""
 _EXPECTED_SECONDS, _EXPECTED_BYTES_PER_SECOND = 0.02, 1e8
-"""The expected cost of the first write: a fixed time, and a speed as on a slow disk. Measured on a fast disk: 0.6 ms
-for 1 kB and 9 ms for 10 MB."""
+"""The expected cost of the first write: a fixed time, and a speed as on a slow disk.
+Measured: docs/benchmarks/tuning.md."""
 
 
 def fingerprint(problem: Problem, method: Method, x: Any, y: Any) -> dict[str, str]:
