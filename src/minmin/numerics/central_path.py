@@ -16,10 +16,11 @@ import scipy.linalg
 Matrix = np.ndarray[Any, Any]
 
 _MOST_STEPS = 60
-"""Of Newton's method at one pull. 13 are usual for two pulls; whatever is proved holds after any number of them."""
+"""Of Newton's method at one pull; whatever is proved holds after any number of them.
+Measured: docs/benchmarks/tuning.md."""
 _CENTRED = 0.25
-"""Newton's method stops at a squared decrement below this. Below 1 the weights are positive. A cutting-plane method
-took 900 calls of its gradient with 1e-4, 890 with 0.01, 806 with 0.25, 811 with 0.5 and 1210 with 0.9."""
+"""Newton's method stops at a squared decrement below this. Below 1 the weights are positive.
+Measured: docs/benchmarks/tuning.md."""
 _BOUNDARY = 0.95
 """The fraction of the way to the boundary that a step, or a start, may go."""
 _SUFFICIENT_DECREASE = 0.1

@@ -11,14 +11,11 @@ from minmin.core.preconditioner import Preconditioner
 from minmin.core.vectors import dot, norm, square
 
 _FLAT_FACTOR = 16.0
-"""Curvature pᵀAp below this times eps·pᵀMp counts as zero. Along directions in the kernel of random Gram matrices of 20
-to 1000 columns, rounding errors were at most 1.0 times eps·pᵀMp; the rest is a margin."""
+"""Curvature pᵀAp below this times eps·pᵀMp counts as zero. Measured: docs/benchmarks/tuning.md."""
 _LEAST_STEPS, _LEAST_SPENT, _LEAST_LEFT = 2, 0.5, 2.0
 """A better preconditioner is built after ``_LEAST_STEPS`` steps or more, when a system has taken ``_LEAST_SPENT`` times
 its price and is expected to take ``_LEAST_LEFT`` times its price more. So a wrong guess costs at most twice what was
-spent, and half of the steps that are left must be saved. With 2, 3 and 5 steps a9a takes 107, 107 and 127 passes; with
-2 and 3, ijcnn1 with products of its columns takes 95 and 107. Without the other two conditions, sets of generated
-clicks take up to a third more time."""
+spent, and half of the steps that are left must be saved. Measured: docs/benchmarks/tuning.md."""
 
 
 class CgEnd(NamedTuple):

@@ -10,9 +10,8 @@ from minmin.core.rounding import rounding_error
 from minmin.errors import NonFiniteError
 
 DENSE_UP_TO = 1000
-"""Systems with up to this many variables are factorised, larger ones solved by conjugate gradients. The inverse root
-for 1000 variables takes 34 ms on one thread, as long as three products with 10⁷ stored numbers (12 ms each); for 2000
-it takes 180 ms."""
+"""Systems with up to this many variables are factorised, larger ones solved by conjugate gradients.
+Measured: docs/benchmarks/tuning.md."""
 
 
 def inverse_root(matrix: Array) -> Array:

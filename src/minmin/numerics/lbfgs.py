@@ -13,18 +13,16 @@ from minmin.core.arrays import Array, namespace_of, reshape, to_like, to_numpy, 
 from minmin.core.vectors import Vector, flatten, unflatten
 
 _LEAST_COSINE = 1e-10
-"""A pair is left out if the cosine between step and change is below this: its curvature is only rounding error. The
-value does not matter: 1e-14 to 1e-3 take the same calls on the quadratics of Kovalev, Gasnikov and Malinovsky,
-arXiv:2212.14439, on a1a and on a9a."""
+"""A pair is left out if the cosine between step and change is below this: its curvature is only rounding error.
+Measured: docs/benchmarks/tuning.md."""
 KEPT_PAIRS = 30
-"""The number of pairs that are kept. On two of the paper's quadratics with L_y = 50000 BAM takes 3442 calls of ∇ᵧ with
-10 pairs, 2061 with 20, 1507 with 30, and 1137 with 60, which need twice the memory."""
+"""The number of pairs that are kept. Measured: docs/benchmarks/tuning.md."""
 _LONG_ROW = 4096
-"""Rows with at least this many numbers are multiplied one by one, since stacking them would copy them. A direction
-from 30 pairs of 1,000 numbers takes 0.15 ms row by row and 0.05 as a matrix; for 4,096 numbers it takes 0.3 and 1.2."""
+"""Rows with at least this many numbers are multiplied one by one, since stacking them would copy them.
+Measured: docs/benchmarks/tuning.md."""
 _INDEPENDENT = 1e-10
-"""Combinations of unit steps that are shorter than the root of this have lost many of their digits. The value does not
-matter: 89 random functions with three tolerances take 9774 calls of ∇ₓ in total with 1e-6, and 9788 with 1e-13."""
+"""Combinations of unit steps that are shorter than the root of this have lost many of their digits.
+Measured: docs/benchmarks/tuning.md."""
 
 _Matrix = np.ndarray[Any, Any]
 

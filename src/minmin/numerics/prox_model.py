@@ -14,18 +14,16 @@ from minmin.core.vectors import Vector, dot, flatten, norm, unflatten
 from minmin.numerics.lbfgs import Pairs, find_ritz_vectors
 
 _TOLERANCE = 1e-3
-"""The model is minimised until its proximal gradient is at most this times that at the start. On twelve quadratics with
-κ = 500 and 5000, L1 or a box, the calls of ∇ₓ are 1876 in total with 0.1, 1819 with 0.01, 1756 with 1e-3 and 1730 with
-1e-6, which takes twice as many steps in the model as 1e-3."""
+"""The model is minimised until its proximal gradient is at most this times that at the start.
+Measured: docs/benchmarks/tuning.md."""
 _MOST_STEPS = 2000
-"""The most steps in one model. With κ = 5000 a model takes about 150."""
+"""The most steps in one model. Measured: docs/benchmarks/tuning.md."""
 _MOST_ASYMMETRY = 0.1
 """The pairs belong to one quadratic if |<s_i, r_j> - <s_j, r_i>| is at most this times √(<s_i, r_i><s_j, r_j>) for all
-of them. On 24 quadratics, with y minimised inexactly, it was at most 0.06 in the median; on eleven of twelve logistic
-regressions it was at least 0.2."""
+of them. Measured: docs/benchmarks/tuning.md."""
 _INDEPENDENT = 1e-8
-"""Combinations of unit steps that are shorter than the root of this are left out. Values from 1e-10 to 1e-4 take the
-same calls on quadratics."""
+"""Combinations of unit steps that are shorter than the root of this are left out.
+Measured: docs/benchmarks/tuning.md."""
 _ROUNDING_ERRORS = 100.0
 """They are left out also if their square is below this times eps: in single precision, less than that is rounding."""
 _DIVERGED = 1e3

@@ -12,25 +12,21 @@ from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, machine_eps
 
 _MOST_TRIALS = 100
-"""On a parabola, a step that is 10¹⁵⁰ times too long takes 17 trials. Ordinary runs took at most 5, and starts at
-distance 10⁸ took 13. Secants alone take more if a gradient grows exponentially: with 60 trials, two more starts at
-distance 10 on Sums of Poisson models end in NaN."""
+"""The most trials in one search for a step. Measured: docs/benchmarks/tuning.md."""
 _WIDE_RATIO = 16.0
-"""If the bracket [low, high] of a step is wider than this ratio, the geometric mean is tried. The value does not
-matter: with 2, 16 and 1000, reduced-newton takes 76 to 78 steps in total from nine starts at distances 10² to 10⁶."""
+"""If the bracket [low, high] of a step is wider than this ratio, the geometric mean is tried.
+Measured: docs/benchmarks/tuning.md."""
 _LEAST_FRACTION, _MOST_FRACTION = 0.05, 0.95
-"""The zero of a secant is kept within these fractions of its interval. The values do not matter: reduced-newton takes
-the same steps for far starts and on w8a if they are 0.01, 0.05 or 0.2 from either end."""
+"""The zero of a secant is kept within these fractions of its interval. Measured: docs/benchmarks/tuning.md."""
 _FRACTION_WITHOUT_SLOPE = 0.1
-"""The fraction of a step to try next if the slope at its end is not finite, so that there is no secant. 0.01 to 0.5
-take the same steps for far starts and on the hard cases of the tests."""
+"""The fraction of a step to try next if the slope at its end is not finite, so that there is no secant.
+Measured: docs/benchmarks/tuning.md."""
 _SHRINK, _FASTEST_SHRINK = 0.25, 1e-100
 """The factor by which a step shrinks when it is too long for the second time. It is squared each further time, down to
-``_FASTEST_SHRINK``. ``_SHRINK`` does not matter: with 0.1 to 0.9, reduced-newton takes 74 to 77 steps in total from
-nine starts at distances 10² to 10⁶."""
+``_FASTEST_SHRINK``. Measured: docs/benchmarks/tuning.md."""
 _LEAST_SHORTENING = 0.1
 """The least fraction of a step to try next in :class:`StepSearch`; it is squared, cubed and so on each further time. A
-slope that explodes would shorten the step to nothing: without this, 3 of 50 random Poisson regressions fail."""
+slope that explodes would shorten the step to nothing. Measured: docs/benchmarks/tuning.md."""
 
 P = TypeVar("P")
 

@@ -28,11 +28,10 @@ _PRECISION = 5e-5
 """The width of the interval at which the bisection ends."""
 _LARGEST_WEIGHT = 1e3
 """Of any term of V, in units where L = 1 and V >= f - f*, and of any multiplier. Without a bound, the programs near the
-best rate have solutions that run off to infinity. Bounds of 1e2, 1e3 and 1e4 give the same rates up to 1e-5, and
-Clarabel fails on some programs with 1e5."""
+best rate have solutions that run off to infinity. Measured: docs/benchmarks/tuning.md."""
 _MOST_VIOLATION = 1e-7
-"""Of the inequality of a factor that counts as proved; the recheck tells what is really proved. 1e-6, 1e-7 and 1e-8
-give the same rates up to 2e-5. Clarabel's own accuracy is 1e-8."""
+"""Of the inequality of a factor that counts as proved; the recheck tells what is really proved.
+Measured: docs/benchmarks/tuning.md."""
 
 
 class Step(NamedTuple):

@@ -19,8 +19,7 @@ _MODELS: dict[str, type[Model]] = {kind.name: kind for kind in (BamModel, Triple
 _TOLERANCE = 1e-6
 _SOLVER_ACCURACY = 1e-8
 _LARGEST_KAPPA = 1e5
-"""One to five steps of BAM are accurate to 1e-5 up to here, and to 1e-6 up to 1e4. For κ_x = 10⁶ errors of 2e-6 make
-the worst case of one step exceed the theorem."""
+"""The largest κ of a rate: above it the errors of the solver are too large. Measured: docs/benchmarks/tuning.md."""
 
 
 @dataclass(frozen=True)
