@@ -18,9 +18,9 @@ from minmin.problems.linear.row_pieces import MOST_PAIRS
 from minmin.problems.linear.rows.design import RowDesign, RowMatrix
 
 MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_IF_MANY = 30, 100
-"""If Y is sparse, YᵀY is computed from pairs of numbers in the same row. If they are few, it takes 11 ns per pair to
-find them and 0.8 ns to use them: in eight Newton steps that is as much as this many multiplications per pair and YᵀY.
-If they are many, they are found anew for every YᵀY."""
+"""If Y is sparse, YᵀY is computed from pairs of numbers in the same row, which takes as long as this many
+multiplications per pair. The second number is for many pairs, which are found anew for every YᵀY.
+Measured: docs/benchmarks/tuning.md."""
 _MOST_COPIED = 0.1
 """Cheap columns of partitions are copied to memory if they take at most this share of the bytes of the partitions.
 Otherwise every product with them reads all columns."""

@@ -25,18 +25,14 @@ from minmin.problems.linear.mixed import MixedDesign
 from minmin.problems.linear.rows.design import RowDesign, RowMatrix
 
 _MOST_COST_RATIO, _MOST_COST_RATIO_SPARSE = 128, 48
-"""A block goes into Y if computing YᵀY takes at most this many multiplications per number in the data. A multiplication
-takes 0.06 to 0.1 ns there; a product with the data takes 0.25 ns per number of a dense matrix and 0.8 ns per number of
-a sparse one, and Newton's method takes some ten products per YᵀY if the block is in X. 50,000 × 50 dense numbers take
-95 ms in Y and 255 ms in X (ratio 50), 67,856 × 27 categories take 81 and 38 ms (ratio 121). A table with text columns
-is treated as sparse."""
+"""A block goes into Y if computing YᵀY takes at most this many multiplications per number in the data. A table with
+text columns is treated as sparse. Measured: docs/benchmarks/tuning.md."""
 _PER_PAIR_OF_CATEGORIES, _PER_SUM_BY_CATEGORY = 70, 30
-"""Counting pairs of categories takes 5.5 ns per pair and row, and adding up a number by category 1.8 ns. That is as
-much as this many multiplications in the product of dense matrices, which take 0.06 to 0.1 ns."""
+"""Counting a pair of categories, and adding up a number by category, take as long as this many multiplications in the
+product of dense matrices. Measured: docs/benchmarks/tuning.md."""
 _FULL = 0.9
 """A column of a sparse matrix is full if at least this share of its entries is stored, as for numeric columns beside
-categories. Fits with columns in Y that were at least half full took 0.7 to 1.5 times as long, so only clear cases go
-into Y."""
+categories. Measured: docs/benchmarks/tuning.md."""
 
 
 @dataclass(frozen=True)

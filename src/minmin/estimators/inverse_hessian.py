@@ -21,9 +21,7 @@ from minmin.problems.linear.evaluation import LinearEvaluation
 from minmin.problems.linear.penalties import Penalty
 
 _ACCURACY, _MOST_STEPS = 1e-11, 10_000
-"""Conjugate gradients stop at this relative residual, or after this many steps. Standard errors of 300 random models
-were off by at most 7e-8 with 1e-9, 3e-9 with 1e-10 and 1.4e-9 with 1e-11. On three sets of generated categories with
-1220 columns, 1e-12 took 1.1 to 1.5 times as long as 1e-10."""
+"""Conjugate gradients stop at this relative residual, or after this many steps. Measured: docs/benchmarks/tuning.md."""
 _SOLVED = 1e-6
 """A system with a larger relative residual has no solution. A right side outside the range of H leaves at least 1e-3 of
 itself if fewer than 10⁶ columns depend on each other."""

@@ -47,8 +47,7 @@ _BY_BLOCK = ("blocks", "alpha", "alphas")
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 1024.0
 """A fit may also end where f - f* is at most eps times the terms that are summed in f. If rounding errors end it above
-that, but below this many eps, it is as exact as it can be. In scikit-learn's checks, whose classes have weights of 1000
-and 0.0001, bounds stop at up to 200 eps."""
+that, but below this many eps, it is as exact as it can be. Measured: docs/benchmarks/tuning.md."""
 
 
 class Rows(NamedTuple):

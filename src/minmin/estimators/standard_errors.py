@@ -25,8 +25,7 @@ from minmin.problems.linear.evaluation import LinearEvaluation
 
 _FACTORISE, _FACTORISE_FOR_ALL = 1000, 4000
 """H is factorised up to ``_FACTORISE`` coefficients, and up to ``_FACTORISE_FOR_ALL`` if the standard errors of all are
-wanted. With 50,000 samples of 3420 columns, categories and 20 numbers, all take 7 s with one factorisation; 20 of them
-take 0.8 s by conjugate gradients, so all would take 140 s."""
+wanted. Measured: docs/benchmarks/tuning.md."""
 _OTHER_DATA, _ROUNDING = 10.0, 1e6
 """Coefficients belong to other data if their gap is this many times the bound of the fit, and above this many rounding
 errors of f."""

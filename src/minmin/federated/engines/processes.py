@@ -22,8 +22,8 @@ from minmin.log import LOG
 
 _SPAWN = multiprocessing.get_context("spawn")
 _START_SECONDS = 60.0
-"""The limit for a new process to start and load its data, of which importing this library takes 0.4 s. The time for a
-reply counts from then."""
+"""The limit for a new process to start and load its data. The time for a reply counts from then.
+Measured: docs/benchmarks/tuning.md."""
 _POLL_SECONDS = 0.5
 """The longest that a Ctrl-C has to wait; a reply is seen at once."""
 _READY = b"ready"
