@@ -18,8 +18,7 @@ from minmin.loop.progress import Clock, Progress
 from minmin.loop.stopping import StoppingCriteria
 from minmin.methods.base import Method
 from minmin.methods.registry import build, check_method
-from minmin.problems.bounds import make_box
-from minmin.problems.composite import Composite
+from minmin.problems.composite import Composite, make_box
 from minmin.problems.function import Function
 from minmin.result import Record, Result
 

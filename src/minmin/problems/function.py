@@ -7,11 +7,11 @@ import reprlib
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minmin.core.arrays import Array, array_eps, as_real, number_eps, same_kind, zeros
+from minmin.core.arrays import Array, array_eps, as_real, number_eps, same_kind, to_like, zeros
 from minmin.core.blocks import BlockLayout, make_layout
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
@@ -23,7 +23,6 @@ from minmin.core.tree import find_leaves
 from minmin.core.vectors import copy_vector, largest_entry, norm
 from minmin.errors import InputError, MinMinError, as_number
 from minmin.problems.block_callables import BlockGradient, BlockValue, check_grads, explain_user_error
-from minmin.problems.differences import Difference, choose_difference, difference_values
 
 
 class Function(Problem):
@@ -253,9 +252,9 @@ class _FunctionEvaluation(Evaluation):
         return self._difference.error / (rounding_error(eps, 1.0) * math.sqrt(constants.L_y))
 
     @property
-    def _difference(self) -> Difference:
+    def _difference(self) -> _Difference:
         p = self._problem
-        return choose_difference(self.value, self.y, p.constants, p.value_error, self._value_error)
+        return _choose_difference(self.value, self.y, p.constants, p.value_error, self._value_error)
 
     def locate(self, gradient: str, index: int) -> str:
         if self._problem.blocks is not None:
@@ -293,12 +292,12 @@ class _FunctionEvaluation(Evaluation):
         """∇ᵧf by differences; by longer ones if all values turn out to be rounded."""
         slice_ = self._problem.fix(self.x)
         step = self._difference.step
-        gradient, values = difference_values(slice_, self, step)
+        gradient, values = _difference_values(slice_, self, step)
         grid = reduce(Grid.add, values.tolist(), Grid())
         self._value_error = grid.error(self.value, abs(self.value), max(array_eps(self.y), self._value_eps))
         self._rounding = None
         if self._difference.step > 2.0 * step:
-            gradient, _ = difference_values(slice_, self, self._difference.step)
+            gradient, _ = _difference_values(slice_, self, self._difference.step)
         if self._problem.constants is None:
             lowered = SINGLE_EPS if grid.single else max(array_eps(self.y), self._value_eps)
             self.note_precision(math.sqrt(lowered))  # half of the digits
@@ -327,3 +326,46 @@ class _FunctionEvaluation(Evaluation):
         if type(array) is type(block) is np.ndarray:
             return np.array(array, dtype=block.dtype)
         return join_arrays([array], block)
+
+
+class _Difference(NamedTuple):
+    """A step of forward differences, and the error of the gradient that they give.
+
+    Attributes
+    ----------
+    step : float
+        h: every coordinate of y is moved by this.
+    error : float
+        A bound on the norm of the error; infinite without constants.
+    """
+
+    step: float
+    error: float
+
+
+def _choose_difference(
+    value: float, y: Array, constants: Constants | None, value_error: float | None, least_error: float
+) -> _Difference:
+    """The best step for values with this error, by default that of rounding, but at least ``least_error``.
+
+    (f(y + h e_i) - f(y))/h is off by at most L_y h/2 + 2ε/h if values are off by ε. That is least for h = 2√(ε/L_y),
+    where it is 2√(ε L_y).
+    """
+    eps = array_eps(y)
+    epsilon = max(rounding_error(eps, abs(value)), least_error) if value_error is None else value_error
+    spacing = eps * max(1.0, largest_entry(y))
+    if constants is None:
+        return _Difference(max(math.sqrt(epsilon), math.sqrt(eps) * max(1.0, largest_entry(y))), math.inf)
+    L = constants.L_y
+    step = max(2.0 * math.sqrt(epsilon / L), 2.0 * spacing)
+    return _Difference(step, math.sqrt(y.shape[0]) * (0.5 * L * step + 2.0 * epsilon / step))
+
+
+def _difference_values(at: Slice, here: Evaluation, step: float) -> tuple[Array, np.ndarray[Any, Any]]:
+    """∇ᵧf by d_y more values, each counted; and these values with the one here."""
+    y, d = here.y, here.y.shape[0]
+    values, steps = np.full(d + 1, here.value), np.zeros(d)
+    for i in range(d):
+        moved = y + to_like(step * np.eye(1, d, i)[0], y)
+        values[i], steps[i] = at.at(moved).value, float((moved - y)[i])
+    return to_like((values[:d] - here.value) / steps, y), values

@@ -7,7 +7,7 @@ from typing import Any
 
 from minmin.core.constants import Constants
 from minmin.core.structure import make_structures
-from minmin.errors import UnsupportedError, needs_extra
+from minmin.errors import import_extra
 from minmin.problems.autodiff.function import AutodiffFunction
 
 __all__ = ["AutodiffFunction", "from_jax", "from_torch"]
@@ -53,12 +53,9 @@ def from_jax(
     >>> minmin.minimize(problem).x["a"].shape
     (2, 2)
     """
-    try:
-        import jax
+    jax = import_extra("jax", "from_jax()", "jax", "jax")
+    from minmin.problems.autodiff.jax_oracle import JaxOracle, expand_node
 
-        from minmin.problems.autodiff.jax_oracle import JaxOracle, expand_node
-    except ImportError as error:
-        raise UnsupportedError(needs_extra("from_jax()", "jax", "jax")) from error
     structures = make_structures(x0, y0, jax.numpy.zeros(0), expand_node)
     return AutodiffFunction(JaxOracle(fun, prepare, structures), constants)
 
@@ -103,11 +100,8 @@ def from_torch(
     >>> minmin.minimize(problem).x["a"].shape
     torch.Size([2, 2])
     """
-    try:
-        import torch
+    torch = import_extra("torch", "from_torch()", "torch", "torch")
+    from minmin.problems.autodiff.torch_oracle import TorchOracle
 
-        from minmin.problems.autodiff.torch_oracle import TorchOracle
-    except ImportError as error:
-        raise UnsupportedError(needs_extra("from_torch()", "torch", "torch")) from error
     structures = make_structures(x0, y0, torch.zeros(0))
     return AutodiffFunction(TorchOracle(fun, prepare, structures), constants)

@@ -1,27 +1,133 @@
-"""AutodiffFunction: a problem made of one function, which a library differentiates."""
+"""AutodiffFunction: a problem made of one function, and the oracle by which a library differentiates it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace
 
-from minmin.core.arrays import Array, zeros
+from minmin.core.arrays import Array, dtype_name, zeros
 from minmin.core.constants import Constants
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.problem import require_constants_type
 from minmin.core.rounding import RoundingScale
 from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice, YStepModel
-from minmin.core.structure import choose_prototype
+from minmin.core.structure import Structure, choose_prototype
 from minmin.core.vectors import dot, machine_eps, norm
-from minmin.problems.autodiff.oracle import HessianProducts, Oracle
+from minmin.errors import InputError
 from minmin.problems.linear.preconditioner import weaken
 
+_KEPT_POINTS = 3
+"""Methods work with up to three points at a time: the newest, the one before, and a trial step."""
 _MOST_DIAGONAL = 32
 """Conjugate gradients are preconditioned by the diagonal of H_xx if x has at most this many variables, since it takes a
 product for each."""
+
+
+class HessianProducts(NamedTuple):
+    """Products with the Hessian at one point. What they share is computed once.
+
+    Attributes
+    ----------
+    in_x, in_y : callables
+        ``in_x(dx, dy)`` is H_xx·dx + H_xy·dy, and ``in_y(dx, dy)`` is H_yx·dx + H_yy·dy.
+    diagonal_in_x : callable
+        ``diagonal_in_x()`` is the diagonal of H_xx, by one product per variable.
+    """
+
+    in_x: Callable[[Array, Array], Array]
+    in_y: Callable[[Array, Array], Array]
+    diagonal_in_x: Callable[[], Array]
+
+
+class Oracle(ABC):
+    """f(x, y) = fun(prepare(x), y), and its derivatives. Vectors come back in the library that they were given in.
+
+    Parameters
+    ----------
+    fun : callable
+    prepare : callable or None
+    structures : pair of Structure
+        Of x and y.
+
+    Attributes
+    ----------
+    eps : float
+        The precision in which fun computes.
+    prototype : array
+        An array of the library, dtype and device with which fun computes.
+    """
+
+    eps: float
+    prototype: Array
+
+    def __init__(
+        self,
+        fun: Callable[[Any, Any], Any],
+        prepare: Callable[[Any], Any] | None,
+        structures: tuple[Structure, Structure],
+    ):
+        for name, function in {"fun": fun, "prepare": prepare}.items():
+            if not callable(function) and not (name == "prepare" and function is None):
+                raise InputError(f"{name} must be callable, got {function!r}")
+        self.fun = fun
+        self.prepare = prepare
+        self.structures = structures
+        self.dtype = dtype_name(choose_prototype(*structures))
+        self._kept: tuple[tuple[Array, Any], ...] = ()
+        self._set_up()
+
+    @abstractmethod
+    def _set_up(self) -> None:
+        """Set :attr:`prototype` and :attr:`eps`, and raise if fun cannot be differentiated."""
+
+    @property
+    def call(self) -> str:
+        """How fun is called, for errors."""
+        return "fun(x, y)" if self.prepare is None else "fun(prepare(x), y)"
+
+    def fix(self, x: Array) -> Any:
+        """What depends on x alone. That of the newest points is kept, since the history needs f there, too."""
+        for point, fixed in self._kept:
+            if point is x:
+                return fixed
+        fixed = self._fix(x)
+        self._kept = ((x, fixed), *self._kept[: _KEPT_POINTS - 1])
+        return fixed
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is kept of points, which belongs to one run."""
+        return {**vars(self), "_kept": ()}
+
+    @abstractmethod
+    def _fix(self, x: Array) -> Any: ...
+
+    @abstractmethod
+    def value(self, fixed: Any, y: Array) -> float:
+        """f."""
+
+    @abstractmethod
+    def value_and_grad_x(self, fixed: Any, y: Array) -> tuple[Any, Array]:
+        """f, as an array of the library, and ∇ₓf, computed together."""
+
+    @abstractmethod
+    def grad_y(self, fixed: Any, y: Array) -> Array:
+        """∇ᵧf."""
+
+    @abstractmethod
+    def hess_yy(self, fixed: Any, y: Array) -> Array:
+        """H_yy as a matrix."""
+
+    @abstractmethod
+    def differentiate_twice(self, fixed: Any, y: Array) -> HessianProducts:
+        """Products with the Hessian at a point."""
+
+    @abstractmethod
+    def curvature_along(self, fixed: Any, y: Array, dx: Array, dy: Array) -> tuple[float, float]:
+        """The second and third derivative of t ↦ f(x + t·dx, y + t·dy) at zero."""
 
 
 class AutodiffFunction(SecondOrderProblem):
@@ -30,7 +136,7 @@ class AutodiffFunction(SecondOrderProblem):
     def __init__(self, oracle: Oracle, constants: Constants | None):
         self.structure_x, self.structure_y = oracle.structures
         self.d_x, self.d_y = (structure.size for structure in oracle.structures)
-        self._oracle = oracle
+        self.oracle = oracle
         self._constants = require_constants_type(constants)
         self._prototype = choose_prototype(*oracle.structures)
 
@@ -47,24 +153,23 @@ class AutodiffFunction(SecondOrderProblem):
         return self._prototype
 
     def computes_like(self, x: Array) -> Array:
-        return self._oracle.prototype
+        return self.oracle.prototype
 
     def fix(self, x: Array) -> AutodiffSlice:
-        return AutodiffSlice(x, self, self._oracle)
+        return AutodiffSlice(x, self)
 
     def identity(self) -> Iterable[Any]:
         """Functions have no identity."""
-        return [repr(self._constants), *(structure.describe() for structure in self._oracle.structures)]
+        return [repr(self._constants), *(structure.describe() for structure in self.oracle.structures)]
 
 
 class AutodiffSlice(SecondOrderSlice):
-    __slots__ = ("_problem", "fixed", "oracle")
+    __slots__ = ("_problem", "fixed")
 
-    def __init__(self, x: Array, problem: AutodiffFunction, oracle: Oracle):
+    def __init__(self, x: Array, problem: AutodiffFunction):
         super().__init__(x)
         self._problem = problem
-        self.oracle = oracle
-        self.fixed = oracle.fix(x)
+        self.fixed = problem.oracle.fix(x)
 
     def at(self, y: Array) -> AutodiffEvaluation:
         return AutodiffEvaluation(self, y, self._problem)
@@ -83,8 +188,7 @@ class AutodiffEvaluation(SecondOrderEvaluation):
     def __init__(self, slice_: AutodiffSlice, y: Array, problem: AutodiffFunction):
         super().__init__(slice_.x, y, problem.tally)
         self.slice = slice_
-        self._problem = problem
-        self._oracle = slice_.oracle
+        self._problem, self._oracle = problem, problem.oracle
         self._products_cache: HessianProducts | None = None
         self._unread_value: Any = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from array_api_compat import device, is_jax_array
 from minmin.core.arrays import Array, dtype_name, require_jax_float64
 from minmin.core.structure import Structure
 from minmin.errors import InputError, UserCodeError
-from minmin.problems.autodiff.oracle import HessianProducts, Oracle
+from minmin.problems.autodiff.function import HessianProducts, Oracle
 
 _CONTROL_FLOW = (
     jax.errors.ConcretizationTypeError,  # an if or a while that depends on a variable
@@ -38,18 +39,21 @@ class JaxOracle(Oracle):
         self._needs_float64 = any(dtype_name(leaf.prototype) == "float64" for leaf in leaves)
         self._require_float64()
         self.prototype = jnp.zeros(0, self.dtype)
-        self._device = _find_device(self.structures)
-        self._compiled = _Compiled(self)
         self.eps = self._check()
 
     def __getstate__(self) -> dict[str, Any]:
         """Compiled functions cannot be copied or pickled."""
         return {name: part for name, part in super().__getstate__().items() if name not in ("_compiled", "_device")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._device = _find_device(self.structures)
-        self._compiled = _Compiled(self)
+    @cached_property
+    def _compiled(self) -> _Compiled:
+        return _Compiled(self)
+
+    @cached_property
+    def _device(self) -> Any:
+        """The device of the user's arrays; None if JAX would take it anyway."""
+        of_arrays = [device(s.prototype) for s in self.structures if is_jax_array(s.prototype)]
+        return None if not of_arrays or of_arrays[0] == jax.devices()[0] else of_arrays[0]
 
     def _check(self) -> float:
         """Trace the function once, to find errors early; the precision of what it returns."""
@@ -176,12 +180,6 @@ def _arrange(structure: Structure, vector: Any) -> Any:
 def _like(array: Any, prototype: Array) -> Array:
     """What JAX computed, as a NumPy array where vectors are NumPy's; a copy, since JAX's own memory is read-only."""
     return np.array(array, dtype=prototype.dtype) if type(prototype) is np.ndarray else array
-
-
-def _find_device(structures: tuple[Structure, Structure]) -> Any:
-    """The device of the user's arrays; None if JAX would take it anyway."""
-    of_arrays = [device(s.prototype) for s in structures if is_jax_array(s.prototype)]
-    return None if not of_arrays or of_arrays[0] == jax.devices()[0] else of_arrays[0]
 
 
 def _find_used_inputs(jaxpr: Any) -> list[bool]:

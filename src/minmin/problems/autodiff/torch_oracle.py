@@ -12,7 +12,7 @@ from minmin.core.arrays import Array, dtype_name, reshape
 from minmin.core.structure import Leaf, Structure, join_arrays
 from minmin.core.tree import find_leaves
 from minmin.errors import InputError, UserCodeError
-from minmin.problems.autodiff.oracle import HessianProducts, Oracle
+from minmin.problems.autodiff.function import HessianProducts, Oracle
 
 Tensors = list[torch.Tensor]
 
@@ -83,8 +83,7 @@ class TorchOracle(Oracle):
 
     def hess_yy(self, fixed: _Fixed, y: Array) -> Array:
         graph = self._trace(fixed, y, in_y=True)
-        gradient = self._gradient(graph.value, graph.y)
-        matrix = _jacobian(gradient, graph.y)
+        matrix = _jacobian(self._gradient(graph.value, graph.y), graph.y)
         return reshape(join_arrays([matrix], y), (len(matrix), len(matrix)))
 
     def differentiate_twice(self, fixed: _Fixed, y: Array) -> HessianProducts:
@@ -106,9 +105,7 @@ class TorchOracle(Oracle):
             first = structure_x.build(x_leaves)
             if self.prepare is not None:
                 first = self._run("prepare(x)", self.prepare, (first,), x_leaves)
-            derivative = self._check_value(
-                self._run(self.call, self.fun, (first, structure_y.build(y_leaves)), y_leaves)
-            )
+            derivative = self._call_fun((first, structure_y.build(y_leaves)), y_leaves)
             found = []
             for _ in range(3):
                 derivative = self._gradient(derivative, [t])[0]
@@ -126,7 +123,7 @@ class TorchOracle(Oracle):
             else:
                 x_leaves, arguments = fixed.leaves, (fixed.prepared, structure_y.build(y_leaves))
                 inputs = [*(p for p in find_leaves(fixed.prepared) if isinstance(p, torch.Tensor)), *y_leaves]
-            value = self._check_value(self._run(self.call, self.fun, arguments, inputs))
+            value = self._call_fun(arguments, inputs)
         return _Graph(value, x_leaves, y_leaves)
 
     def _run(self, call: str, function: Callable[..., Any], arguments: tuple[Any, ...], inputs: Sequence[Any]) -> Any:
@@ -140,7 +137,8 @@ class TorchOracle(Oracle):
             raise UserCodeError(f"{call} changes its arguments in place; let it compute new tensors instead")
         return returned
 
-    def _check_value(self, returned: Any) -> torch.Tensor:
+    def _call_fun(self, arguments: tuple[Any, ...], inputs: Sequence[Any]) -> torch.Tensor:
+        returned = self._run(self.call, self.fun, arguments, inputs)
         if not isinstance(returned, torch.Tensor):
             raise InputError(f"{self.call} returned a {type(returned).__name__}; it must return a tensor of one number")
         if returned.ndim > 0:
