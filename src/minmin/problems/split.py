@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 from minmin.core.arrays import Array, describe_kind, same_kind
@@ -109,10 +109,11 @@ class Split(SplitProblem):
         return self._fix_g(x).at(y)  # type: ignore[no-any-return]
 
     def _fix_f(self, x: Vector) -> _SliceOfOne:
-        return _SliceOfOne(self.f.fix(x), self.tally, _EvaluationOfF)
+        count_point = partial(self.tally.note, "grad_f", 1)  # no budget ends the run here: grad_x is counted already
+        return _SliceOfOne(self.f.fix(x), self.tally, count_point)
 
     def _fix_g(self, x: Vector) -> _SliceOfOne:
-        return _SliceOfOne(self.g.fix(x), self.tally, _EvaluationOfG)
+        return _SliceOfOne(self.g.fix(x), UNCOUNTED, partial(self.tally.add, "grad_g"))
 
 
 class _CombinedConstants:
@@ -167,17 +168,14 @@ def _check_fit(f: Problem, g: Problem) -> None:
     require_same_structure(f.structure_y, g.structure_y, "g", block="y")
 
 
-class _EvaluationOfF(WrappedEvaluation):
-    """f alone, which counts as the whole does, and its points as "grad_f"."""
+class _EvaluationOfOne(WrappedEvaluation):
+    """f or g alone, which counts its points, as "grad_f" or "grad_g"; only f counts as the whole does, too."""
 
-    __slots__ = ()
+    __slots__ = ("_count_point",)
 
     def __init__(self, original: Evaluation, slice_: _SliceOfOne):
         super().__init__(original, slice_)
-        self._tally = slice_.tally
-
-    def _count_point(self) -> None:
-        self._tally.note("grad_f", 1)  # no budget ends the run here: grad_x is counted already
+        self._tally, self._count_point = slice_.tally, slice_.count_point
 
     def _compute_grad_x(self) -> Vector:
         if self._grad_y is None:
@@ -198,27 +196,15 @@ class _EvaluationOfF(WrappedEvaluation):
         return slope
 
 
-class _EvaluationOfG(_EvaluationOfF):
-    """g alone, which counts its points as "grad_g" and nothing else."""
-
-    __slots__ = ("_points",)
-
-    def __init__(self, original: Evaluation, slice_: _SliceOfOne):
-        super().__init__(original, slice_)
-        self._tally, self._points = UNCOUNTED, slice_.tally
-
-    def _count_point(self) -> None:
-        self._points.add("grad_g")
-
-
 class _SliceOfOne(WrappedSlice):
     """The slice of f or of g, with evaluations that count its points."""
 
-    __slots__ = ("evaluations", "tally")
+    __slots__ = ("count_point", "tally")
+    evaluations = _EvaluationOfOne
 
-    def __init__(self, original: Slice, tally: Tally, evaluations: type[_EvaluationOfF]):
+    def __init__(self, original: Slice, tally: Tally, count_point: Callable[[], None]):
         super().__init__(original)
-        self.tally, self.evaluations = tally, evaluations
+        self.tally, self.count_point = tally, count_point
 
 
 class _SplitSlice(AddedSlice):
@@ -238,7 +224,7 @@ class _SplitEvaluation(AddedEvaluation, WrappedEvaluation):
     __slots__ = ("_whole", "evaluations")
     evaluations: Sequence[SecondOrderEvaluation]
 
-    def __init__(self, slice_: _SplitSlice, evaluations: Sequence[_EvaluationOfF], tally: Tally):
+    def __init__(self, slice_: _SplitSlice, evaluations: Sequence[_EvaluationOfOne], tally: Tally):
         WrappedEvaluation.__init__(self, evaluations[0], slice_)
         self.evaluations, self._whole = evaluations, tally
 
