@@ -10,8 +10,8 @@ from minmin.problems.linear.glm import GLM
 from minmin.problems.linear.losses import LOSSES
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.linear.partitioned import PartitionedDesign
-from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.group import LocalEngine, Partition
+from minmin.problems.linear.rows.parts import RowDesign
 from minmin.problems.linear.rows.session import RowSession
 from minmin.problems.linear.softmax import SoftmaxLoss
 

@@ -15,7 +15,7 @@ from minmin.problems.linear.checked_designs import wrap_checked
 from minmin.problems.linear.designs import Design as LinearDesign
 from minmin.problems.linear.partitioned import PartitionedDesign
 from minmin.problems.linear.row_pieces import MOST_PAIRS
-from minmin.problems.linear.rows.design import RowDesign, RowMatrix
+from minmin.problems.linear.rows.parts import RowDesign, RowMatrix
 
 MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_IF_MANY = 30, 100
 """If Y is sparse, YᵀY is computed from pairs of numbers in the same row, which takes as long as this many

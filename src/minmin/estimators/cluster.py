@@ -17,7 +17,7 @@ from minmin.estimators.frames import wrap_frame
 from minmin.estimators.table import RowTable, Table, open_row_table
 from minmin.estimators.text import check_text_options, name_columns, read_known, read_text, require_known_types
 from minmin.problems.linear.rows.dask_data import as_column, compute_there, cut_blocks, is_dask, load_rows
-from minmin.problems.linear.rows.design import RowMatrix
+from minmin.problems.linear.rows.parts import RowMatrix
 
 _Vector = np.ndarray[Any, Any]
 Measure = Callable[[_Vector, _Vector, _Vector, float], tuple[float, float]]

@@ -22,7 +22,7 @@ from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
 from minmin.problems.linear.checked_designs import wrap_checked
 from minmin.problems.linear.designs import Design as LinearDesign
 from minmin.problems.linear.mixed import MixedDesign
-from minmin.problems.linear.rows.design import RowDesign, RowMatrix
+from minmin.problems.linear.rows.parts import RowDesign, RowMatrix
 
 _MOST_COST_RATIO, _MOST_COST_RATIO_SPARSE = 128, 48
 """A block goes into Y if computing YᵀY takes at most this many multiplications per number in the data. A table with

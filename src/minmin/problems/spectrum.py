@@ -105,22 +105,21 @@ def least_eigenvalue(symmetric: Matrix) -> float:
     return float(scipy.linalg.eigvalsh(symmetric, subset_by_index=[0, 0])[0])
 
 
-def estimate_cost(kappa_x: float, kappa_y: float, cost_ratio: float) -> float:
-    """BAM's cost up to a factor: √κ_x calls of ∇ₓ and max(√κ_x, √κ_y) of ∇ᵧ, by Theorem 2.2 of Kovalev,
-    Gasnikov and Malinovsky, arXiv:2212.14439.
-    """
-    return cost_ratio * math.sqrt(kappa_x) + math.sqrt(max(kappa_x, kappa_y))
-
-
 def choose_cheapest(
     pairs_L: Iterable[tuple[float, float]], pairs_mu: Iterable[tuple[float, float]], cost_ratio: float = EXPENSIVE
 ) -> tuple[float, ...]:
-    """The L_x, L_y, mu_x and mu_y with the lowest estimated cost, from valid (L_x, L_y) and (mu_x, mu_y)."""
-    uppers, lowers = list(pairs_L), list(pairs_mu)
-    return min(
-        ((*L, *mu) for L in uppers for mu in lowers),
-        key=lambda c: estimate_cost(_condition_number(c[0], c[2]), _condition_number(c[1], c[3]), cost_ratio),
-    )
+    """The L_x, L_y, mu_x and mu_y with the lowest estimated cost, from valid (L_x, L_y) and (mu_x, mu_y).
+
+    That is BAM's cost up to a factor: √κ_x calls of ∇ₓ and max(√κ_x, √κ_y) of ∇ᵧ, by Theorem 2.2 of Kovalev, Gasnikov
+    and Malinovsky, arXiv:2212.14439.
+    """
+
+    def estimate_cost(c: tuple[float, ...]) -> float:
+        kappa_x, kappa_y = _condition_number(c[0], c[2]), _condition_number(c[1], c[3])
+        return cost_ratio * math.sqrt(kappa_x) + math.sqrt(max(kappa_x, kappa_y))
+
+    lowers = list(pairs_mu)
+    return min(((*L, *mu) for L in pairs_L for mu in lowers), key=estimate_cost)
 
 
 def _condition_number(L: float, mu: float) -> float:

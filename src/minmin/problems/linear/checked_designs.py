@@ -38,8 +38,14 @@ def make_designs(X: Any, Y: Any) -> tuple[Design, Design]:
 
 def make_design(matrix: Any, name: str) -> Design:
     """A user's matrix as a checked design; a Design is returned unchanged, and partitions were checked when opened."""
-    if not isinstance(matrix, Design | PartitionedMatrix):
-        matrix = _check_sparse(matrix, name) if scipy.sparse.issparse(matrix) else _check_dense(matrix, name)
+    if scipy.sparse.issparse(matrix):
+        matrix = read_csr(matrix, name)
+        require_finite(matrix.data, f"the stored values of {name}")
+    elif not isinstance(matrix, Design | PartitionedMatrix):
+        matrix = as_real(matrix, name)
+        if matrix.ndim != 2:
+            raise InputError(f"{name} has shape {tuple(matrix.shape)}; it must be a matrix, one row per sample")
+        require_finite(matrix, name)
     design = wrap_checked(matrix)
     if 0 in design.shape:
         raise InputError(f"{name} has shape {tuple(design.shape)}; both blocks need at least one row and one column")
@@ -72,17 +78,3 @@ def _are_within(array: Array, most: float) -> bool:
     """Whether no number is farther from zero, without a copy of the array."""
     xp = array_namespace(array)
     return 0 in array.shape or (float(xp.max(array)) <= most and float(xp.min(array)) >= -most)
-
-
-def _check_dense(matrix: Any, name: str) -> Array:
-    array = as_real(matrix, name)
-    if array.ndim != 2:
-        raise InputError(f"{name} has shape {tuple(array.shape)}; it must be a matrix, one row per sample")
-    require_finite(array, name)
-    return array
-
-
-def _check_sparse(matrix: Any, name: str) -> Any:
-    csr = read_csr(matrix, name)
-    require_finite(csr.data, f"the stored values of {name}")
-    return csr

@@ -13,9 +13,8 @@ from minmin.problems.linear.checked_designs import wrap_checked
 from minmin.problems.linear.designs import Design, blank_idle_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.rows.dask_data import load_rows
-from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.group import RowCount, digest
-from minmin.problems.linear.rows.loss import RowLoss
+from minmin.problems.linear.rows.parts import RowDesign, RowLoss
 from minmin.problems.linear.rows.session import RowSession
 
 _MOST_LABELS, _FIRST = 3, 1000

@@ -9,7 +9,7 @@ from minmin.core.arrays import Array, array_eps, inner, largest, namespace_of, t
 from minmin.core.rounding import rounding_error
 from minmin.core.rows import Reduction, prefetch, reduce_rows, request
 from minmin.core.vectors import dot, norm
-from minmin.problems.linear.rows.loss import RowHessian, RowLoss
+from minmin.problems.linear.rows.parts import RowHessian, RowLoss
 
 if TYPE_CHECKING:
     from minmin.problems.linear.evaluation import LinearEvaluation, LinearYStepModel

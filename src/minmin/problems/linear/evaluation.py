@@ -20,7 +20,7 @@ from minmin.problems.linear.designs import select
 from minmin.problems.linear.duality_rounding import prefetch_sums
 from minmin.problems.linear.losses.base import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner, couple_outputs
-from minmin.problems.linear.rows.loss import RowHessian
+from minmin.problems.linear.rows.parts import RowHessian
 from minmin.problems.linear.unboundedness import is_unbounded_along
 from minmin.problems.spectrum import Matrix
 
@@ -82,16 +82,14 @@ class LinearSlice(SecondOrderSlice, RowSum):
         return design.adjoint(weights * change) + m.y_block.penalty.alpha * (y - known.y)
 
 
+@dataclass(slots=True)
 class _Derivatives:
     """What the loss has prepared, and derivatives with respect to the margins, each computed when first needed."""
 
-    __slots__ = ("hessian", "residual", "shared", "slope")
-
-    def __init__(self, shared: Array) -> None:
-        self.shared = shared
-        self.slope: Array | None = None
-        self.residual: Array | None = None
-        self.hessian: MarginHessian | None = None
+    shared: Array
+    slope: Array | None = None
+    residual: Array | None = None
+    hessian: MarginHessian | None = None
 
 
 class MarginCache(tuple[Array, ...]):

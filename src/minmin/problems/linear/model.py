@@ -31,7 +31,7 @@ from minmin.problems.linear.mixed import MixedDesign
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
 from minmin.problems.linear.rows.dask_data import is_dask
-from minmin.problems.linear.rows.design import RowDesign
+from minmin.problems.linear.rows.parts import RowDesign
 from minmin.problems.linear.rows.session import RowMetrics
 from minmin.problems.spectrum import (
     EXACT_UP_TO,

@@ -21,7 +21,7 @@ from minmin.core.preconditioner import Preconditioner
 from minmin.core.rounding import rounding_error
 from minmin.core.rows import map_rows
 from minmin.numerics.dense import DENSE_UP_TO
-from minmin.problems.linear.rows.loss import make_diagonal_hessian
+from minmin.problems.linear.rows.parts import make_diagonal_hessian
 from minmin.problems.linear.sampling import (
     MOST_STEPS,
     ROWS_PER_COEFFICIENT,
@@ -69,11 +69,9 @@ class LinearPreconditioner(Preconditioner):
     @cached_property
     def _columns(self) -> int:
         """The number of columns of X in a sample."""
-        block = self._evaluation.model.x_block
+        model, block = self._evaluation.model, self._evaluation.model.x_block
         columns = min(block.design.shape[1], _MOST_COLUMNS // block.outputs)
-        while (
-            columns * block.outputs > _FEWEST_COLUMNS and price_of_sample(self._evaluation.model, columns) > MOST_STEPS
-        ):
+        while columns * block.outputs > _FEWEST_COLUMNS and price_of_sample(model, columns) > MOST_STEPS:
             columns //= 2
         return columns
 
@@ -187,6 +185,7 @@ class CoupledPreconditioner(KroneckerPreconditioner):
 
     def __init__(self, evaluation: LinearEvaluation, coupling: _Vector):
         self._model, self._hessian = evaluation.model, evaluation.margin_hessian
+        self._size = self._model.y_block.design.shape[1] + self._model.x_block.design.shape[1]  # columns of both
         block, h = self._model.x_block, self._hessian.diagonal
         self._of_traces = make_diagonal_hessian(map_rows(sum_rows, h))
         self._squares = block.column_squares(self._of_traces.diagonal)
@@ -218,11 +217,6 @@ class CoupledPreconditioner(KroneckerPreconditioner):
         if of_mean <= MOST_STEPS and size <= DENSE_UP_TO:
             return of_mean, self._use_mean
         return math.inf, lambda: None
-
-    @property
-    def _size(self) -> int:
-        """The number of columns of Y and X."""
-        return self._model.y_block.design.shape[1] + self._model.x_block.design.shape[1]
 
     def _sample_rows(self) -> SampledPreconditioner | None:
         """The matrix of a sample of the rows, in which y is eliminated as in S.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -12,8 +12,8 @@ from minmin.core.rounding import rounding_error
 from minmin.core.rows import Reduction, reduce_rows
 from minmin.problems.linear.designs import DenseDesign, Design
 from minmin.problems.linear.losses.base import MarginHessian
-from minmin.problems.linear.rows.design import RowDesign
 from minmin.problems.linear.rows.group import PerGroup
+from minmin.problems.linear.rows.parts import RowDesign
 from minmin.problems.linear.rows.session import RowSession
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def sample_gram(model: LinearModel, h: MarginHessian, count: int, columns: _Vect
     elif isinstance(x_block.design, RowDesign):
         matrix = _draw_elsewhere(x_block.design.rows_session, parts, count)
     else:
-        matrix = _draw_here(h, y_block.design, x_block.design, columns, count)
+        matrix = _draw_here(_Parts(*parts), count)
     if matrix is None or not np.trace(matrix) > 0.0:
         return None
     y_block.count_product()
@@ -79,20 +79,41 @@ def sample_gram(model: LinearModel, h: MarginHessian, count: int, columns: _Vect
     return matrix
 
 
-def _draw_here(
-    h: MarginHessian, y_design: Design, x_design: Design, columns: _Vector | None, count: int
-) -> _Vector | None:
-    weights = _sum_curvature(h)
+class _Parts(NamedTuple):
+    """What the Hessian of some rows is made of: the second derivative of the loss, and the columns of Y and X."""
+
+    h: MarginHessian
+    y_design: Design
+    x_design: Design
+    columns: _Vector | None
+
+    def sum_curvature(self) -> _Vector:
+        """The second derivative of every row; summed over its margins if it has several."""
+        weights = to_numpy(self.h.diagonal).astype(np.float64)
+        return np.asarray(weights.sum(axis=1) if weights.ndim > 1 else weights)
+
+    def gram(self, rows: _Vector, factors: _Vector | None = None) -> _Vector | None:
+        """The Hessian of some rows, times one factor each."""
+        h = self.h if factors is None else self.h.of_rows(rows, factors)
+        if h is None:
+            return None
+        in_y, in_x = self.y_design.sample(rows), self.x_design.sample(rows, self.columns)
+        joint = DenseDesign(namespace_of(in_x).concat([in_y, in_x], axis=1))
+        return to_numpy(h.gram(joint)).astype(np.float64)
+
+
+def _draw_here(parts: _Parts, count: int) -> _Vector | None:
+    weights = parts.sum_curvature()
     running = np.cumsum(weights)
     if not 0.0 < running[-1] < np.inf:
         return None
     rows = np.searchsorted(running, _spread(count, running[-1]))
-    return _gram_of_rows(h, y_design, x_design, columns, rows, (running[-1] / count) / weights[rows])
+    return parts.gram(rows, (running[-1] / count) / weights[rows])
 
 
 def _draw_elsewhere(session: RowSession, parts: tuple[Any, ...], count: int) -> _Vector | None:
     """The same rows, drawn where they are: only running sums and one small matrix travel."""
-    per_group = session.fetch(Reduction(_sum_by_partition, (parts[0], session.partition_sizes), "list"))
+    per_group = session.fetch(Reduction(_sum_by_partition, (session.partition_sizes, *parts), "list"))
     sums = np.empty(len(session.order))
     sums[session.order] = np.concatenate(per_group)
     ends = np.cumsum(sums)
@@ -102,7 +123,7 @@ def _draw_elsewhere(session: RowSession, parts: tuple[Any, ...], count: int) -> 
     owners = np.searchsorted(ends, places)
     of_partition = iter([places[owners == number] - (ends[number] - sums[number]) for number in session.order])
     local_places = PerGroup([[next(of_partition) for _ in sizes] for sizes in session.sizes])
-    args = *parts, session.partition_sizes, local_places, ends[-1] / count
+    args = session.partition_sizes, local_places, ends[-1] / count, *parts
     matrices = session.fetch(Reduction(_gram_at, args, "list"))
     return None if matrices[0] is None else np.asarray(sum(matrices))
 
@@ -112,54 +133,25 @@ def _spread(count: int, total: float) -> _Vector:
     return (np.arange(count) + 0.5) / count * total
 
 
-def _sum_by_partition(h: MarginHessian, sizes: list[int]) -> _Vector:
-    return np.array([part.sum() for part in np.split(_sum_curvature(h), np.cumsum(sizes)[:-1])])
+def _sum_by_partition(sizes: list[int], *parts: Any) -> _Vector:
+    weights = _Parts(*parts).sum_curvature()
+    return np.array([part.sum() for part in np.split(weights, np.cumsum(sizes)[:-1])])
 
 
-def _gram_at(
-    h: MarginHessian,
-    y_design: Design,
-    x_design: Design,
-    columns: _Vector | None,
-    sizes: list[int],
-    places: list[_Vector],
-    step: float,
-) -> _Vector | None:
+def _gram_at(sizes: list[int], places: list[_Vector], step: float, *parts: Any) -> _Vector | None:
     """The Hessian of the rows at these places in the running sum of every partition."""
-    weights, start, drawn = _sum_curvature(h), 0, []
+    weights, start, drawn = _Parts(*parts).sum_curvature(), 0, []
     for size, of_partition in zip(sizes, places, strict=True):
         running = np.cumsum(weights[start : start + size])
         # The last place may lie behind the end, by rounding.
         drawn.append(start + np.minimum(np.searchsorted(running, of_partition), size - 1))
         start += size
     rows = np.concatenate(drawn)
-    return _gram_of_rows(h, y_design, x_design, columns, rows, step / weights[rows])
+    return _Parts(*parts).gram(rows, step / weights[rows])
 
 
-def _gram_of_rows(
-    h: MarginHessian, y_design: Design, x_design: Design, columns: _Vector | None, rows: _Vector, factors: _Vector
-) -> _Vector | None:
-    of_rows = h.of_rows(rows, factors)
-    return None if of_rows is None else _joint_gram(of_rows, y_design, x_design, rows, columns)
-
-
-def _sum_curvature(h: MarginHessian) -> _Vector:
-    """The second derivative of every row; summed over its margins if it has several."""
-    weights = to_numpy(h.diagonal).astype(np.float64)
-    return np.asarray(weights.sum(axis=1) if weights.ndim > 1 else weights)
-
-
-def _joint_gram(
-    h: MarginHessian, y_design: Design, x_design: Design, rows: _Vector, columns: _Vector | None
-) -> _Vector:
-    """The Hessian of some rows for the columns of Y and some of X; ``h`` is that of these rows."""
-    in_y, in_x = y_design.sample(rows), x_design.sample(rows, columns)
-    joint = DenseDesign(namespace_of(in_x).concat([in_y, in_x], axis=1))
-    return to_numpy(h.gram(joint)).astype(np.float64)
-
-
-def _gram_of_all(h: MarginHessian, y_design: Design, x_design: Design, columns: _Vector | None) -> _Vector:
-    return _joint_gram(h, y_design, x_design, np.arange(x_design.shape[0]), columns)
+def _gram_of_all(*parts: Any) -> _Vector | None:
+    return _Parts(*parts).gram(np.arange(parts[2].shape[0]))
 
 
 def factorize_without_y(matrix: _Vector, size_y: int, eps: float) -> tuple[_Vector, _Vector] | None:

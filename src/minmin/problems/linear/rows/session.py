@@ -71,6 +71,10 @@ class Traffic(NamedTuple):
     seconds: float = 0.0
     busy_seconds: float = 0.0
 
+    def plus(self, **more: float) -> Traffic:
+        """With some of the numbers raised."""
+        return self._replace(**{name: getattr(self, name) + number for name, number in more.items()})
+
 
 class RowMetrics:
     """What travelled since the start of a run, and the time that it took.
@@ -251,10 +255,7 @@ class RowSession(Rows):
             raise error
         self._note_done(steps)
         busy = max(reply.seconds for reply in replies)
-        old = self.traffic
-        self.traffic = old._replace(
-            exchanges=old.exchanges + 1, seconds=old.seconds + seconds, busy_seconds=old.busy_seconds + busy
-        )
+        self.traffic = self.traffic.plus(exchanges=1, seconds=seconds, busy_seconds=busy)
         per_reduction = zip(*(reply.results for reply in replies), strict=True)
         return [_COMBINE[one.combine](list(results)) for one, results in zip(reductions, per_reduction, strict=True)]
 
@@ -297,11 +298,8 @@ class RowSession(Rows):
 
     def _call(self, numbers: Collection[int], payload: bytes) -> dict[int, Reply]:
         replies = self.engine.call(numbers, payload)
-        old = self.traffic
-        self.traffic = old._replace(
-            bytes_sent=old.bytes_sent + len(numbers) * len(payload),
-            bytes_received=old.bytes_received + sum(map(len, replies.values())),
-        )
+        sent, received = len(numbers) * len(payload), sum(map(len, replies.values()))
+        self.traffic = self.traffic.plus(bytes_sent=sent, bytes_received=received)
         return {number: pickle.loads(reply) for number, reply in replies.items()}
 
     def _list_held(self) -> list[_Step]:

@@ -1,17 +1,156 @@
-"""RowLoss and RowHessian: a loss whose samples are in several groups of rows."""
+"""What a linear model is made of, with its rows in several groups: matrices, designs, the loss and its Hessian."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from minmin.core.arrays import Array
-from minmin.core.rows import Reduction, RowValue, RowVector, map_rows, request
+from minmin.core.rows import Reduction, RowValue, RowVector, map_rows, reduce_rows, request
 from minmin.core.second_order import Gauge
-from minmin.problems.linear.designs import Design
+from minmin.datasets.partitioned_matrix import PartitionedMatrix
+from minmin.errors import InputError
+from minmin.problems.linear.designs import Design, NumpyDesign
 from minmin.problems.linear.losses.base import DiagonalHessian, DualPoint, Loss, MarginHessian
+from minmin.problems.linear.partitioned import PartitionedDesign
 from minmin.problems.linear.penalties import Penalty
+from minmin.problems.linear.rows.group import RowCount, digest
 from minmin.problems.linear.rows.session import RowSession, keep
+from minmin.problems.spectrum import Matrix
+
+
+class RowDesign(NumpyDesign):
+    """The designs of all groups of rows, one above the other. Products with it are RowVectors, or sums over rows.
+
+    Parameters
+    ----------
+    value : RowValue
+        The design of every group.
+    """
+
+    refusal = "is on a cluster, which works only with NumPy vectors; give x0 and y0 as such"
+
+    def __init__(self, value: RowValue):
+        self.value = value
+        self.rows_session: RowSession = value.rows  # type: ignore[assignment]
+        columns, dtype, is_dense, stored = zip(*reduce_rows(_describe, value, combine="list"), strict=True)
+        self.shape = self.rows_session.count, columns[0]
+        self.dtype, self.is_dense = dtype[0], all(is_dense)
+        self._stored: int = sum(stored)
+
+    @property
+    def for_rows(self) -> RowValue:
+        return self.value
+
+    def _example(self, tail: tuple[int, ...] = ()) -> Array:
+        """One row of a vector with these further dimensions."""
+        return np.ones((1, *tail), dtype=self.dtype)
+
+    def image(self, v: Array) -> RowVector:
+        v = v.copy()  # the caller may change it before it is sent
+        image: RowVector = self.value.call("image", v, example=self._example(v.shape[1:]))
+        self.rows_session.note_images(image, {self.value.recipe: v}, {})
+        return image
+
+    def zero_image(self, v: Array) -> RowVector:
+        return self.rows_session.zeros(v.shape[1:], self.dtype)
+
+    def adjoint(self, r: RowVector) -> Array:
+        return request(self.value, "adjoint", r).compute()
+
+    def gram(self, weights: RowVector, rows: Matrix | None = None) -> Array:
+        if rows is not None:
+            raise _refuse_rows()
+        return request(self.value, "gram", weights).compute()
+
+    def column_squares(self, r: RowVector) -> Array:
+        return request(self.value, "column_squares", r).compute()
+
+    def row_squares(self, v: Array) -> RowVector:
+        vector: RowVector = self.value.call("row_squares", v.copy(), example=self._example(v.shape[1:]))
+        return vector
+
+    @cached_property
+    def row_norms_squared(self) -> RowVector:
+        vector: RowVector = self.rows_session.apply(getattr, self.value, "row_norms_squared", example=self._example())
+        return vector
+
+    def ones(self) -> RowVector:
+        vector: RowVector = self.rows_session.apply(np.ones, RowCount, self.dtype, example=self._example())
+        return vector
+
+    def columns(self, chosen: Matrix) -> RowDesign:
+        return RowDesign(self.value.call("columns", chosen, example=_NO_EXAMPLE))
+
+    def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
+        raise _refuse_rows()
+
+    @property
+    def stored(self) -> int:
+        return self._stored
+
+    def with_dtype(self, dtype: Any, name: str) -> RowDesign:
+        return RowDesign(self.value.call("to_like", np.zeros(0, dtype), name, example=_NO_EXAMPLE))
+
+    def to_float64(self) -> Any:
+        raise InputError(
+            "this method needs constants of the problem, which cannot be computed from rows on a cluster; give "
+            "constants=, or use method='reduced-newton'"
+        )
+
+    def arrays(self) -> tuple[Array, ...]:
+        return self.rows_session.order_by_partition(reduce_rows(_digest_partitions, self.value, combine="list"))
+
+
+class RowMatrix:
+    """The matrices of all groups of rows, one above the other.
+
+    ``matrix[:, columns]`` is the same matrix with only these columns.
+
+    Parameters
+    ----------
+    value : RowValue
+        The PartitionedMatrix of every group.
+    """
+
+    ndim = 2
+
+    def __init__(self, value: RowValue):
+        self.value = value
+        self.session: RowSession = value.rows  # type: ignore[assignment]
+        columns, dtypes, sparse = zip(*reduce_rows(_describe_matrix, value, combine="list"), strict=True)
+        self.shape = (self.session.count, columns[0])
+        self.dtype = dtypes[0]
+        self.is_sparse = bool(sparse[0])
+
+    def __getitem__(self, key: Any) -> RowMatrix:
+        return RowMatrix(self.value.call("__getitem__", key, example=_NO_EXAMPLE))
+
+
+def _refuse_rows() -> InputError:
+    return InputError("rows on a cluster are not brought to one process; use a part of the rows")
+
+
+_NO_EXAMPLE = object()
+"""A matrix has no example for one row, since nothing is computed from it here."""
+
+
+def _describe(design: Design) -> tuple[int, Any, bool, int]:
+    return design.shape[1], design.prototype.dtype, design.is_dense, design.stored
+
+
+def _describe_matrix(matrix: PartitionedMatrix) -> tuple[int, Any, bool]:
+    return matrix.shape[1], matrix.dtype, matrix.is_sparse
+
+
+def _digest_partitions(design: Design) -> list[Array]:
+    """A fingerprint of every partition, wherever it is; one for all if the design is a copy of them."""
+    if isinstance(design, PartitionedDesign):
+        return [digest(arrays) for arrays in design.arrays_by_partition()]
+    return [digest(design.arrays())]
 
 
 class RowLoss(Loss):
