@@ -28,7 +28,7 @@ from minmin.core.vectors import (
 from minmin.errors import InputError, MinMinError
 from minmin.findings import Finding, Report
 from minmin.numerics.lanczos import ritz_values
-from minmin.problems.linear.losses.trial import measure_self_concordance
+from minmin.problems.linear.losses.base import measure_self_concordance
 from minmin.problems.linear.model import LinearModel
 from minmin.term_checks import check_term
 from minmin.terms.parts import PartsTerm

@@ -77,6 +77,8 @@ class Function(Problem):
     (2, 3)
     """
 
+    _prototype: Array = np.zeros(0)
+
     def __init__(
         self,
         value: Callable[..., float] | None,
@@ -116,7 +118,6 @@ class Function(Problem):
         self._constants = c = require_constants_type(constants)
         if grad_y is None and c is not None and math.isinf(c.L_x + c.L_y):
             raise InputError("give a finite L_x and L_y, or no constants: L says how exact differences of f are")
-        self._prototype = np.zeros(0)
         if x0 is None and y0 is None:
             self.d_x, self.d_y = require_size(d_x, "d_x"), require_size(d_y, "d_y")
         else:
@@ -138,7 +139,6 @@ class Function(Problem):
         self._grads = check_grads(given["grads"], layout.sizes)
         self.value_error = None
         self.has_value = value is not None
-        self._prototype = np.zeros(0)
         self._take_layout(layout)
 
     def _take_layout(self, layout: BlockLayout) -> None:

@@ -54,14 +54,14 @@ def rounding_margin(symmetric: Matrix) -> float:
     return float(_LAPACK_MARGIN * symmetric.shape[0] * np.finfo(np.float64).eps * np.linalg.norm(symmetric))
 
 
-def bound_largest_eigenvalue(apply: Callable[[Matrix], Matrix], size: int, *, steps: int = _LANCZOS_STEPS) -> float:
+def bound_largest_eigenvalue(apply: Callable[[Matrix], Matrix], size: int) -> float:
     """Upper bound on the largest eigenvalue of a positive semidefinite operator, by Lanczos.
 
     After k steps from a random start the largest Ritz value θ satisfies θ ≥ (1 - ε)·λ_max, except with
     probability 1.648·√n·exp(-√ε(2k-1)) (Kuczyński and Woźniakowski 1992, Theorem 4.1). ε is chosen
     so that this probability is ``_FAILURE_PROBABILITY``, and θ/(1-ε) is returned.
     """
-    steps = min(steps, size)
+    steps = min(_LANCZOS_STEPS, size)
     start = np.random.default_rng(0).standard_normal(size)
     ritz = ritz_values(
         apply, start, steps, shortest_direction=lambda scale: _SHORTEST_DIRECTION * scale, orthogonalize=False
@@ -271,9 +271,7 @@ def prove_constants(H: Matrix, sizes: Sequence[int]) -> tuple[tuple[float, ...],
     squares = [units[end - 1] ** 2 for end in np.cumsum(sizes)]
     margin, tiny = rounding_margin(scaled), float(np.finfo(np.float64).tiny)  # L must be positive, for H = 0, too
     L = _least_bounds(scaled, sizes, margin)
-    mu = [0.0] * len(sizes)
-    if least_eigenvalue(scaled) > 4.0 * margin:
-        mu = _greatest_bounds(scaled, sizes, margin)
+    mu = _greatest_bounds(scaled, sizes, margin) if least_eigenvalue(scaled) > 4.0 * margin else [0.0] * len(sizes)
     return (
         tuple(max(float(a * square), tiny) for a, square in zip(L, squares, strict=True)),
         tuple(float(a * square) for a, square in zip(mu, squares, strict=True)),

@@ -20,7 +20,7 @@ from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Vector
 from minmin.core.wrapped import WrappedEvaluation, WrappedSlice
 from minmin.errors import InputError
-from minmin.problems.sum import AddedEvaluation, AddedSlice
+from minmin.problems.sum import AddedEvaluation, AddedSlice, combine_constants
 
 _COUNTED_BY_SPLIT: dict[str, tuple[str, ...]] = {"grad_x": (), "grad_y": (), "value": ()}
 _COUNTED_BY_F: dict[str, tuple[str, ...]] = {"hess_product": (), "hess_yy": ()}
@@ -68,7 +68,10 @@ class Split(SplitProblem):
     def constants(self) -> Constants | None:
         """The sums of both constants."""
         both = self.constants_of_both
-        return None if both is None else _add_constants(*both)
+        in_x = None if both is None else combine_constants((1.0, 1.0), both)
+        if both is None or in_x is None:
+            return None
+        return replace(in_x, L_y=both[0].L_y + both[1].L_y, mu_y=both[0].mu_y + both[1].mu_y)
 
     @property
     def constants_of_both(self) -> tuple[Constants, Constants] | None:
@@ -128,16 +131,6 @@ class _CombinedConstants:
         if of_f is None or of_g is None:
             return None
         return replace(of_f, blocks=("x of f", "y of f")), replace(of_g, blocks=("x of g", "y of g"))
-
-
-def _add_constants(of_f: Constants, of_g: Constants) -> Constants:
-    return Constants(
-        L_x=of_f.L_x + of_g.L_x,
-        L_y=of_f.L_y + of_g.L_y,
-        mu_x=of_f.mu_x + of_g.mu_x,
-        mu_y=of_f.mu_y + of_g.mu_y,
-        source=max(of_f.source, of_g.source, key=["proved", "given", "estimated", "adapted"].index),
-    )
 
 
 def _check(problem: Any, name: str) -> None:

@@ -59,6 +59,8 @@ class Oracle(ABC):
         The precision in which fun computes.
     prototype : array
         An array of the library, dtype and device with which fun computes.
+    call : str
+        How fun is called, for errors.
     """
 
     eps: float
@@ -73,9 +75,8 @@ class Oracle(ABC):
         for name, function in {"fun": fun, "prepare": prepare}.items():
             if not callable(function) and not (name == "prepare" and function is None):
                 raise InputError(f"{name} must be callable, got {function!r}")
-        self.fun = fun
-        self.prepare = prepare
-        self.structures = structures
+        self.fun, self.prepare, self.structures = fun, prepare, structures
+        self.call = "fun(x, y)" if prepare is None else "fun(prepare(x), y)"
         self.dtype = dtype_name(choose_prototype(*structures))
         self._kept: tuple[tuple[Array, Any], ...] = ()
         self._set_up()
@@ -83,11 +84,6 @@ class Oracle(ABC):
     @abstractmethod
     def _set_up(self) -> None:
         """Set :attr:`prototype` and :attr:`eps`, and raise if fun cannot be differentiated."""
-
-    @property
-    def call(self) -> str:
-        """How fun is called, for errors."""
-        return "fun(x, y)" if self.prepare is None else "fun(prepare(x), y)"
 
     def fix(self, x: Array) -> Any:
         """What depends on x alone. That of the newest points is kept, since the history needs f there, too."""

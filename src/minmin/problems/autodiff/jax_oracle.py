@@ -117,8 +117,9 @@ class JaxOracle(Oracle):
         try:
             return action()
         except _CONTROL_FLOW as error:
+            reason = str(error).strip().splitlines()[0].removesuffix(".")
             raise UserCodeError(
-                f"JAX cannot trace {self.call}: {_first_line(error)}. Python's if, while and float(), and functions of "
+                f"JAX cannot trace {self.call}: {reason}. Python's if, while and float(), and functions of "
                 "NumPy, cannot depend on variables; use jnp.where, jax.lax.cond, jax.lax.scan and jax.numpy"
             ) from error
         except Exception as error:
@@ -192,7 +193,3 @@ def _find_used_inputs(jaxpr: Any) -> list[bool]:
         used = [True] * len(equation.invars) if inner is None else _find_used_inputs(inner.jaxpr)
         needed |= {id(v) for v, is_used in zip(equation.invars, used, strict=True) if is_used}
     return [id(v) in needed for v in jaxpr.invars]
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].removesuffix(".")

@@ -30,7 +30,11 @@ def check_columns(
     rows, prototype = design.shape[0], design.prototype
     weights = _check_weights(sample_weight, rows, prototype)
     column = _check_column(target, "target", rows, prototype)
-    offset = _check_offset(offset, rows, loss.outputs, prototype)
+    if offset is not None:
+        offset = as_real(offset, "offset", prototype)
+        _check_offset_shape(tuple(offset.shape), rows, loss.outputs)
+        require_finite(offset, "offset")
+        offset = to_like(offset, prototype)
     if isinstance(weights, np.ndarray):
         column = blank_idle_rows(column, weights, fill=column[weights.argmax()])
         offset = None if offset is None else blank_idle_rows(offset, weights)
@@ -44,15 +48,6 @@ def _check_column(values: Any, name: str, rows: int, prototype: Array) -> Array:
         raise InputError(f"{name} has shape {tuple(column.shape)}; X has {rows} rows, so it must be ({rows},)")
     require_finite(column, name)
     return to_like(column, prototype)
-
-
-def _check_offset(offset: Any, rows: int, outputs: int, prototype: Array) -> Array | None:
-    if offset is None:
-        return None
-    array = as_real(offset, "offset", prototype)
-    _check_offset_shape(tuple(array.shape), rows, outputs)
-    require_finite(array, "offset")
-    return to_like(array, prototype)
 
 
 def _check_weights(sample_weight: Any, rows: int, prototype: Array) -> Array:
@@ -98,7 +93,8 @@ def _check_elsewhere(
         _check_offset_shape(offset.shape, session.count, loss.outputs)
     as_given = session.apply(to_like, target, prototype)
     _check_labels(session, loss, as_given)
-    checked = session.apply(_check_target, loss, as_given, session.partition_sizes, session.partition_numbers)
+    numbers = session.load("numbers", None)  # what the user calls the partitions; empty ones count, too
+    checked = session.apply(_check_target, loss, as_given, session.partition_sizes, numbers)
     given = None if offset is None else session.apply(to_like, offset, prototype)
     return RowLoss(loss, session), checked, weights, given
 

@@ -80,8 +80,7 @@ class Design(ABC):
 
     def zero_image(self, v: Array) -> Array:
         """A·v for v = 0, without a product."""
-        zero = zeros(self.shape[0] * math.prod(v.shape[1:]), v)
-        return zero if v.ndim == 1 else reshape(zero, (self.shape[0], *v.shape[1:]))
+        return reshape(zeros(self.shape[0] * math.prod(v.shape[1:]), v), (self.shape[0], *v.shape[1:]))
 
     def ones(self) -> Array:
         """A one for every row."""

@@ -60,11 +60,8 @@ def bound_by_duality(
     elif rounding.is_rough:
         rounding = Rounding(evaluation, after, rough=False)
         value, floor = _bound_with(rounding, evaluation, after, gradient_y, y_root)
-    proved = math.isfinite(value)
-    return (
-        Bound(value if proved else math.inf, floor if math.isfinite(floor) else 0.0, "data" if proved else "estimate"),
-        rounding.noise,
-    )
+    floor = floor if math.isfinite(floor) else 0.0
+    return Bound(value, floor, "data") if math.isfinite(value) else Bound(math.inf, floor), rounding.noise
 
 
 def bound_without_step(evaluation: LinearEvaluation, enough: float) -> Bound:

@@ -26,6 +26,8 @@ class Rounding:
     ----------
     noise : pair of float
         The errors in ∇ₓ and ∇ᵧ.
+    size_x : float
+        |√h X|, in the Frobenius norm.
     y_terms : array
         |y| + |dy| of every coefficient.
     y_sizes : array or None
@@ -48,9 +50,9 @@ class Rounding:
         elif not one_alpha_y:
             self.y_sizes = y_block.squares(h) ** 0.5
         rows = x_block.row_norms_squared(), y_block.row_norms_squared()
-        self._sizes = tuple(math.sqrt(reduce_rows(_inner_of_rows, h, squares)) for squares in rows)
+        self.size_x, size_y = (math.sqrt(reduce_rows(_inner_of_rows, h, squares)) for squares in rows)
         # Margins have errors of eps·(|X_i||x| + |Y_i||y| + |offset_i|), and residuals have the curvature times that.
-        in_x, in_y = self._sizes[0] * norm(self._x), self._sizes[1] * norm(self.y_terms)
+        in_x, in_y = self.size_x * norm(self._x), size_y * norm(self.y_terms)
         if not x_block.penalty.is_one_number:
             self._size_over_penalty = math.sqrt(reduce_rows(_inner_of_rows, h, x_block.row_norms_over_penalty()))
             in_x = min(in_x, self._size_over_penalty * math.sqrt(x_block.penalty.product(self._x, self._x)))
@@ -69,14 +71,9 @@ class Rounding:
         penalties = norm(x_block.penalty.alpha * self._x), norm(y_block.penalty.alpha * self.y_terms)
         noise_x, noise_y = (
             rounding_error(self._eps, self._residual_size(squares) + penalty + size * self._margin_error)
-            for squares, size, penalty in zip(rows, self._sizes, penalties, strict=True)
+            for squares, size, penalty in zip(rows, (self.size_x, size_y), penalties, strict=True)
         )
         self.noise = noise_x, noise_y
-
-    @property
-    def size_x(self) -> float:
-        """|√h X|, in the Frobenius norm."""
-        return self._sizes[0]
 
     def _residual_size(self, row_squares: Array) -> float:
         """√Σ_i r_i² |row i|²."""
@@ -96,7 +93,7 @@ class Rounding:
         penalty = self._x_block.penalty
         if penalty.is_one_number:
             root = math.sqrt(penalty.least)
-            return self.noise[0] / root, self._sizes[0] / root
+            return self.noise[0] / root, self.size_x / root
         size = self._size_over_penalty
         terms = self._residual_size(self._x_block.row_norms_over_penalty())
         in_penalty = math.sqrt(penalty.product(self._x, self._x))

@@ -20,7 +20,6 @@ from minmin.problems.linear.designs import select
 from minmin.problems.linear.duality_rounding import prefetch_sums
 from minmin.problems.linear.losses.base import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner, couple_outputs
-from minmin.problems.linear.rows.parts import RowHessian
 from minmin.problems.linear.unboundedness import is_unbounded_along
 from minmin.problems.spectrum import Matrix
 
@@ -205,9 +204,9 @@ class LinearEvaluation(SecondOrderEvaluation):
     def hess_yy(self) -> Array:
         self._tally.add("hess_yy")
         y_block, h = self.model.y_block, self.margin_hessian
-        if isinstance(h, RowHessian) and not y_block.is_zero:
+        if not y_block.is_zero:
             design = y_block.design.for_rows
-            prefetch(request(design, "adjoint", self.residual), request(h.value, "gram", design))
+            prefetch(request(design, "adjoint", self.residual), request(h.for_rows, "gram", design))
         return y_block.hessian(h)
 
     def hess_yy_product(self, dy: Array) -> Array:

@@ -12,7 +12,7 @@ from minmin.core.constants import Constants
 from minmin.core.rows import RowVector
 from minmin.errors import InputError, as_count, near_names
 from minmin.problems.linear.losses import LOSSES, Loss
-from minmin.problems.linear.losses.trial import try_loss
+from minmin.problems.linear.losses.base import try_loss
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.softmax import SoftmaxLoss

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, to_like, to_numpy
+from minmin.core.arrays import Array, identity, largest, reshape, to_like, to_numpy
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.losses.base import MarginHessian
-from minmin.problems.linear.penalties import Penalty
+from minmin.problems.linear.penalties import Penalty, repeat
 
 _ALIKE = 4.0
 """Columns whose sizes differ by at most this factor keep their units. Measured: docs/benchmarks/tuning.md."""
@@ -108,7 +108,7 @@ class PenalizedDesign:
 
     def column_sizes(self, weights: Array) -> Array:
         """√Σ_i w_i A_ij² for every coefficient."""
-        return self._repeat(self.column_squares(weights)) ** 0.5
+        return repeat(self.column_squares(weights), self.outputs) ** 0.5
 
     def column_squares(self, weights: Array) -> Array:
         """Σ_i w_i A_ij² for every column."""
@@ -128,7 +128,7 @@ class PenalizedDesign:
     def column_norms(self) -> Array:
         """√Σ_i A_ij² for every coefficient; computed once, and counted once per run."""
         self._tally.add_setup(self._kind.replace("passes", "column_norms"), self._kind)
-        return self._repeat(self._derived.column_norms)
+        return repeat(self._derived.column_norms, self.outputs)
 
     def units(self) -> Array | float:
         """Units of the coefficients in which f has curvatures of about the same size; 1.0 if it has them anyway."""
@@ -154,12 +154,6 @@ class PenalizedDesign:
 
     def _vector(self, table: Array) -> Array:
         return table if self.outputs == 1 else reshape(table, (-1,))
-
-    def _repeat(self, per_column: Array) -> Array:
-        if self.outputs == 1:
-            return per_column
-        xp = namespace_of(per_column)
-        return xp.reshape(xp.broadcast_to(per_column[:, None], (per_column.shape[0], self.outputs)), (-1,))
 
 
 class _Derived:

@@ -23,13 +23,12 @@ class Penalty:
         The smallest and the largest alpha.
     """
 
-    __slots__ = ("_penalised", "alpha", "least", "most")
+    __slots__ = ("alpha", "least", "most")
 
     def __init__(self, alpha: float | Array):
         self.alpha = alpha
         values = np.asarray(alpha) if isinstance(alpha, float) else to_numpy(alpha)
         self.least, self.most = float(values.min()), float(values.max())
-        self._penalised: Array = None if isinstance(alpha, float) else alpha > 0
 
     @property
     def is_one_number(self) -> bool:
@@ -52,22 +51,19 @@ class Penalty:
 
     def inverse(self) -> Array:
         """1/alpha_j for every column, and 0 for unpenalised ones. Needs a penalty per column."""
-        xp = namespace_of(self.alpha)
-        safe = xp.where(self._penalised, self.alpha, xp.ones_like(self.alpha))
-        return xp.astype(self._penalised, safe.dtype) / safe
+        alpha: Array = self.alpha
+        xp, is_penalised = namespace_of(alpha), alpha > 0
+        return xp.astype(is_penalised, alpha.dtype) / xp.where(is_penalised, alpha, xp.ones_like(alpha))
 
     def keep_unpenalised(self, v: Array) -> Array:
         """v with zeros for the penalised columns."""
         if self.is_one_number:
             return 0.0 * v if self.alpha > 0.0 else v
-        return namespace_of(v).where(self._penalised, 0.0 * v, v)
+        return namespace_of(v).where(self.alpha > 0, 0.0 * v, v)
 
     def repeat(self, times: int) -> Penalty:
         """The penalty of a block with ``times`` coefficients per column."""
-        if isinstance(self.alpha, float) or times == 1:
-            return self
-        xp = namespace_of(self.alpha)
-        return Penalty(xp.reshape(xp.broadcast_to(self.alpha[:, None], (self.alpha.shape[0], times)), (-1,)))
+        return self if isinstance(self.alpha, float) or times == 1 else Penalty(repeat(self.alpha, times))
 
     def find_unpenalised(self) -> np.ndarray[Any, Any]:
         """The indices of the unpenalised columns. Needs a penalty per column."""
@@ -80,6 +76,14 @@ class Penalty:
     def to_like(self, prototype: Array) -> Penalty:
         """A copy in the library, dtype and device of ``prototype``."""
         return self if self.is_one_number else Penalty(to_like(self.alpha, prototype))
+
+
+def repeat(per_column: Array, times: int) -> Array:
+    """Every entry ``times`` times, one after the other."""
+    if times == 1:
+        return per_column
+    xp = namespace_of(per_column)
+    return xp.reshape(xp.broadcast_to(per_column[:, None], (per_column.shape[0], times)), (-1,))
 
 
 def make_penalty(alpha: Any, name: str, columns: int, prototype: Array) -> Penalty:

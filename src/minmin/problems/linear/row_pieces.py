@@ -122,8 +122,6 @@ def _add(total: Any, more: Array) -> Array:
 def _cut(matrix: Any, most: int) -> list[tuple[slice, Any]]:
     """Up to ``most`` pieces with about as many numbers each, which share the memory of the matrix."""
     rows, ends = matrix.shape[0], matrix.indptr
-    if most <= 1:
-        return [(slice(0, rows), matrix)]
     targets = np.linspace(0, ends[-1], most + 1)[1:-1].astype(ends.dtype)  # of another dtype, all ends are converted
     cuts = np.searchsorted(ends, targets)
     starts = np.unique(np.concatenate([[0], cuts, [rows]]))

@@ -151,7 +151,8 @@ def _gram_at(sizes: list[int], places: list[_Vector], step: float, *parts: Any) 
 
 
 def _gram_of_all(*parts: Any) -> _Vector | None:
-    return _Parts(*parts).gram(np.arange(parts[2].shape[0]))
+    whole = _Parts(*parts)
+    return whole.gram(np.arange(whole.x_design.shape[0]))
 
 
 def factorize_without_y(matrix: _Vector, size_y: int, eps: float) -> tuple[_Vector, _Vector] | None:

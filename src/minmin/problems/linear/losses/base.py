@@ -1,4 +1,4 @@
-"""Loss: what a linear model needs to know of the loss of a sample, and its second derivative as an operator."""
+"""Loss: what a linear model needs to know of the loss of a sample, its second derivative, and trials of one's own."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minmin.core.arrays import Array, inner, largest, namespace_of, to_like, to_numpy
+from minmin.core.arrays import Array, array_eps, inner, largest, namespace_of, to_like, to_numpy
 from minmin.core.identity import identify
 from minmin.core.second_order import Gauge
 from minmin.core.vectors import dot
-from minmin.errors import InputError
+from minmin.errors import InputError, UserCodeError
 from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.penalties import Penalty
 from minmin.problems.spectrum import Matrix
@@ -22,6 +22,12 @@ FAR = 1.0
 """Margins farther from zero than this get the curvature of a parabola, since the loss's own curvature may vanish. At
 this distance the parabola of the logistic loss has 1.18 times the curvature of the loss, so the two join almost
 smoothly."""
+_TRIED_ROWS = 100
+_TRIED_MARGINS = (0.0, -1.0, 1.0)
+"""Where a loss is tried before a run."""
+_TRIED_SIZES = (0.0, 0.1, 1.0, 10.0)
+"""How far from zero margins are when M is measured."""
+_TRIED_DISTANCES = (0.1, 1.0)
 
 
 class DualPoint(NamedTuple):
@@ -260,3 +266,58 @@ def check_labels(target: Array, name: str) -> Array:
     other = ~np.isin(values, [-1.0, 0.0, 1.0])
     allowed = ~other if other.any() else values != 0.0
     return require_targets(allowed, target, f"the {name} loss takes labels in {{-1, 1}} or {{0, 1}}")
+
+
+def try_loss(loss: Loss, target: Array) -> None:
+    """Raise if a loss cannot be called, returns no number per row, or is seen not to be convex."""
+    rows = target[: min(_TRIED_ROWS, target.shape[0])]
+    for margin in _TRIED_MARGINS:
+        margins = namespace_of(rows).full_like(rows, margin)
+        shared = _call(loss, "prepare", margins, rows)
+        for name in ("value", "slope", "curvature"):
+            returned = _call(loss, name, margins, rows, shared)
+            if getattr(returned, "shape", ()) != margins.shape:
+                raise InputError(
+                    f"{_name(loss, name)} returned shape {tuple(getattr(returned, 'shape', ()))} for margins of shape "
+                    f"{tuple(margins.shape)}; return one number per row, not a sum"
+                )
+        curvature = to_numpy(returned)  # the last of the three
+        if (curvature < -math.sqrt(array_eps(rows)) * np.abs(curvature).max()).any():  # not by rounding
+            row = int(np.argmin(curvature))
+            raise InputError(
+                f"the loss {type(loss).__name__} is not convex: its curvature is {curvature[row]:.3g} at the margin "
+                f"{margin:g} for the target {to_numpy(rows)[row]:g}; correct curvature, or take a convex loss"
+            )
+
+
+def measure_self_concordance(loss: Loss, target: Array, rng: np.random.Generator) -> float:
+    """The largest |log ℓ''(m + v) - log ℓ''(m)|/|v| of some rows: no M below it is right."""
+    rows = target[: min(_TRIED_ROWS, target.shape[0])]
+    most = 0.0
+    for size in _TRIED_SIZES:
+        margins = to_like(size * rng.standard_normal(rows.shape[0]), rows)
+        here = _curvature(loss, margins, rows)
+        for distance in _TRIED_DISTANCES:
+            there = _curvature(loss, margins + distance, rows)
+            # A curvature far below the others may be a rounding error, as in 1 - tanh².
+            clear = np.minimum(here, there) > math.sqrt(array_eps(rows)) * max(here.max(), there.max())
+            changes = np.abs(np.log(there[clear]) - np.log(here[clear])) / distance
+            most = max(most, *changes.tolist())
+    return most
+
+
+def _curvature(loss: Loss, margins: Array, target: Array) -> Any:
+    return to_numpy(loss.curvature(margins, target, loss.prepare(margins, target))).astype(np.float64)
+
+
+def _call(loss: Loss, name: str, *args: Array) -> Any:
+    try:
+        with np.errstate(all="ignore"):
+            return getattr(loss, name)(*args)
+    except Exception as error:
+        given = "margins, target" if name == "prepare" else "margins, target, shared"
+        raise UserCodeError(f"{_name(loss, name)}({given}) raised {type(error).__name__}: {error}") from error
+
+
+def _name(loss: Loss, method: str) -> str:
+    return f"{type(loss).__name__}.{method}"

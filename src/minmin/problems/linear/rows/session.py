@@ -139,11 +139,6 @@ class RowSession(Rows):
         """The numbers of rows of the partitions of every group."""
         return self.load("sizes", None)
 
-    @property
-    def partition_numbers(self) -> RowValue:
-        """What the user calls the partitions of every group; empty ones count, too."""
-        return self.load("numbers", None)
-
     def load(self, name: str, example: Any) -> RowValue:
         """What every group has loaded under this name."""
         return _name_value(self, Recipe(name), example)
