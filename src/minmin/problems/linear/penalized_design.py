@@ -87,6 +87,7 @@ class PenalizedDesign:
         return self.adjoint(residual) + self.penalty.alpha * v
 
     def penalty_value(self, v: Array) -> float:
+        """½ Σ alpha_j v_j²."""
         return 0.5 * self.penalty.product(v, v)
 
     def hessian(self, of_margins: MarginHessian) -> Array:

@@ -32,6 +32,7 @@ class Penalty:
 
     @property
     def is_one_number(self) -> bool:
+        """Whether one number is the penalty of every column."""
         return isinstance(self.alpha, float)
 
     @property
