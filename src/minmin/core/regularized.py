@@ -66,9 +66,17 @@ class _RegularizedEvaluation(WrappedEvaluation):
     def _from_center(self) -> tuple[Vector, Vector]:
         return self.x - self._center[0], self.y - self._center[1]
 
-    def _compute_value(self) -> float:
+    @property
+    def _excess(self) -> float:
         to_x, to_y = self._from_center
-        return self.original.value + (_half_square(self._mu_x, to_x) + _half_square(self._mu_y, to_y))
+        return _half_square(self._mu_x, to_x) + _half_square(self._mu_y, to_y)
+
+    def _compute_value(self) -> float:
+        return self.original.value + self._excess
+
+    @property
+    def value_without_terms(self) -> float:
+        return self.original.value_without_terms + self._excess
 
     def _compute_grad_x(self) -> Vector:
         return self.original.grad_x + self._mu_x * (self.x - self._center[0])
