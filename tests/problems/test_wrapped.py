@@ -110,3 +110,10 @@ def test_wrappers_say_what_they_change_and_keep_the_other_traits():
     assert (swapped.d_x, swapped.d_y, swapped.is_second_order) == (2, 3, False)
     with pytest.raises(dataclasses.FrozenInstanceError):
         swapped.d_x = 1
+
+
+def test_rows_are_not_drawn_of_a_regularised_problem():
+    regularized = Regularized(draw_glm(np.random.default_rng(0)), (np.ones(4), np.ones(3)), (0.1, 0.2))
+    for problem in (regularized, minmin.Sum([regularized])):
+        with pytest.raises(minmin.UnsupportedError, match="its regularisation is not a sum over rows"):
+            minmin.minimize(problem, method="bam", inner="katyusha")
