@@ -34,7 +34,12 @@ class Regularized(Wrapped):
 
     @property
     def constants(self) -> Constants | None:
-        c = self.original.constants
+        return self._with_squares(self.original.constants)
+
+    def constants_for(self, cost_ratio: float) -> Constants | None:
+        return self._with_squares(self.original.constants_for(cost_ratio))
+
+    def _with_squares(self, c: Constants | None) -> Constants | None:
         if c is None:
             return None
         in_x, in_y = self.mu
