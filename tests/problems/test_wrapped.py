@@ -117,3 +117,11 @@ def test_rows_are_not_drawn_of_a_regularised_problem():
     for problem in (regularized, minmin.Sum([regularized])):
         with pytest.raises(minmin.UnsupportedError, match="its regularisation is not a sum over rows"):
             minmin.minimize(problem, method="bam", inner="katyusha")
+
+
+def test_swapped_blocks_swap_passes_and_terms_too():
+    rng = np.random.default_rng(0)
+    split = Split(draw_glm(rng, alpha=0.1), Quadratic.random(d_x=4, d_y=3))
+    assert split.swapped().passes_for_constants() == split.passes_for_constants()[::-1] != (0, 0)
+    with_terms = minmin.Sum([Composite(draw_glm(rng, alpha=0.1), term_y=L1(0.5))]).swapped()
+    assert with_terms.without_terms().term_x is None

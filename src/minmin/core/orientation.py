@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, TypeVar
 
+from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
@@ -59,6 +60,21 @@ class Swapped(Wrapped):
 
     def constants_for(self, cost_ratio: float) -> Constants | None:
         return self.constants
+
+    def passes_for_constants(self) -> tuple[int, int]:
+        in_x, in_y = self.original.passes_for_constants()
+        return in_y, in_x
+
+    @property
+    def units_x(self) -> Array | float:
+        return 1.0
+
+    @property
+    def units(self) -> Array | float:
+        return 1.0
+
+    def without_terms(self) -> Problem:
+        return self.original.without_terms().swapped()
 
     @property
     def row_obstacle(self) -> str:
