@@ -8,7 +8,7 @@ import pytest
 import minmin
 from minmin.core.regularized import Regularized
 from minmin.core.wrapped import Assumed
-from minmin.problems import GLM, Composite, Quadratic, Softmax, Split
+from minmin.problems import GLM, Composite, Function, Quadratic, Softmax, Split
 from minmin.terms import L1
 from reference import as_function
 
@@ -125,3 +125,18 @@ def test_swapped_blocks_swap_passes_and_terms_too():
     assert split.swapped().passes_for_constants() == split.passes_for_constants()[::-1] != (0, 0)
     with_terms = minmin.Sum([Composite(draw_glm(rng, alpha=0.1), term_y=L1(0.5))]).swapped()
     assert with_terms.without_terms().term_x is None
+
+
+def test_where_blocks_are_exchanged_the_error_of_differences_is_that_of_the_other_gradient():
+    quadratic = Quadratic.random(d_x=3, d_y=2, L_x=5.0, L_y=7.0, coupling=1.0)
+    given = as_function(quadratic)
+    by_values = Function(
+        lambda x, y: given.value(x, y) + 1e6, given.grad_x, None, d_x=3, d_y=2, constants=quadratic.constants
+    )
+    evaluation, swapped = by_values.fix(np.ones(3)).at(np.ones(2)), by_values.swapped()
+    exchanged = swapped.fix(np.ones(2)).at(np.ones(3))
+    for e in (evaluation, exchanged):
+        assert np.isfinite(e.grad_x_norm + e.grad_y_norm)
+    in_x, in_y = by_values.gradient_noise(evaluation)
+    assert in_y > 1e6 * in_x
+    assert swapped.gradient_noise(exchanged)[0] >= in_y

@@ -119,7 +119,9 @@ class _SwappedEvaluation(WrappedEvaluation):
 
     @property
     def rounding(self) -> RoundingScale:
-        return self.original.rounding._replace(y_norm=norm(self.y))
+        """Differences of values, if there are any, are the original's ∇ᵧf, so ∇ₓf here."""
+        r = self.original.rounding
+        return r._replace(y_norm=norm(self.y), fixed_terms=r.fixed_terms + r.difference_terms, difference_terms=0.0)
 
 
 class _SwappedSlice(Slice):
