@@ -140,3 +140,13 @@ def test_where_blocks_are_exchanged_the_error_of_differences_is_that_of_the_othe
     in_x, in_y = by_values.gradient_noise(evaluation)
     assert in_y > 1e6 * in_x
     assert swapped.gradient_noise(exchanged)[0] >= in_y
+
+
+def test_what_is_not_finite_in_either_part_of_a_split_is_explained():
+    rng = np.random.default_rng(0)
+    X, target = 1e4 * rng.standard_normal((30, 4)), rng.poisson(1.0, 30).astype(float)
+    steep = GLM(X, rng.standard_normal((30, 3)), target, "poisson", alpha_x=0.1, alpha_y=0.1)
+    other = Quadratic.random(d_x=4, d_y=3)
+    for split in (Split(steep, other), Split(other, steep)):
+        with pytest.raises(minmin.NonFiniteError, match=r"a column has numbers of about 1e\+04"):
+            minmin.minimize(split, np.ones(4), np.ones(3))
