@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.problems import GLM, Function, Quadratic
-from reference import VARIANTS
+from minmin.problems import GLM, Composite, Function, Quadratic
+from minmin.terms import L1
+from reference import VARIANTS, as_function
 
 
 def uncentred(dtype, mean, seed=0):
@@ -103,3 +104,12 @@ def test_terms_that_cancel_at_the_minimum(method, L, what):
         r = minmin.minimize(f, scale * rng.standard_normal(3), scale * rng.standard_normal(2), method=method, tol=1e-20)
         assert r.status in ("converged", "stalled")
         assert value(np.append(r.x, r.y)) <= 1e-6
+
+
+@pytest.mark.parametrize("outer", ["x", "y"])
+def test_terms_of_a_sum_are_not_taken_for_curvature(outer):
+    exact = [as_function(Quadratic.random(d_x=4, d_y=3, coupling=1.0, seed=seed)) for seed in (4, 14)]
+    f, g = (Function(e.value, e.grad_x, e.grad_y, d_x=4, d_y=3) for e in exact)
+    problem = minmin.Sum([Composite(f, term_y=L1(3.0)), g])
+    r = minmin.minimize(problem, method="reduced-lbfgs", outer=outer, tol=1e-6)
+    assert r.status == "converged", r.message

@@ -8,7 +8,7 @@ import pytest
 import minmin
 from minmin.core.regularized import Regularized
 from minmin.core.wrapped import Assumed
-from minmin.problems import GLM, Composite, Quadratic, Softmax, Split
+from minmin.problems import GLM, Composite, Function, Quadratic, Softmax, Split
 from minmin.terms import L1
 from reference import as_function
 
@@ -110,3 +110,43 @@ def test_wrappers_say_what_they_change_and_keep_the_other_traits():
     assert (swapped.d_x, swapped.d_y, swapped.is_second_order) == (2, 3, False)
     with pytest.raises(dataclasses.FrozenInstanceError):
         swapped.d_x = 1
+
+
+def test_rows_are_not_drawn_of_a_regularised_problem():
+    regularized = Regularized(draw_glm(np.random.default_rng(0)), (np.ones(4), np.ones(3)), (0.1, 0.2))
+    for problem in (regularized, minmin.Sum([regularized])):
+        with pytest.raises(minmin.UnsupportedError, match="its regularisation is not a sum over rows"):
+            minmin.minimize(problem, method="bam", inner="katyusha")
+
+
+def test_swapped_blocks_swap_passes_and_terms_too():
+    rng = np.random.default_rng(0)
+    split = Split(draw_glm(rng, alpha=0.1), Quadratic.random(d_x=4, d_y=3))
+    assert split.swapped().passes_for_constants() == split.passes_for_constants()[::-1] != (0, 0)
+    with_terms = minmin.Sum([Composite(draw_glm(rng, alpha=0.1), term_y=L1(0.5))]).swapped()
+    assert with_terms.without_terms().term_x is None
+
+
+def test_where_blocks_are_exchanged_the_error_of_differences_is_that_of_the_other_gradient():
+    quadratic = Quadratic.random(d_x=3, d_y=2, L_x=5.0, L_y=7.0, coupling=1.0)
+    given = as_function(quadratic)
+    by_values = Function(
+        lambda x, y: given.value(x, y) + 1e6, given.grad_x, None, d_x=3, d_y=2, constants=quadratic.constants
+    )
+    evaluation, swapped = by_values.fix(np.ones(3)).at(np.ones(2)), by_values.swapped()
+    exchanged = swapped.fix(np.ones(2)).at(np.ones(3))
+    for e in (evaluation, exchanged):
+        assert np.isfinite(e.grad_x_norm + e.grad_y_norm)
+    in_x, in_y = by_values.gradient_noise(evaluation)
+    assert in_y > 1e6 * in_x
+    assert swapped.gradient_noise(exchanged)[0] >= in_y
+
+
+def test_what_is_not_finite_in_either_part_of_a_split_is_explained():
+    rng = np.random.default_rng(0)
+    X, target = 1e4 * rng.standard_normal((30, 4)), rng.poisson(1.0, 30).astype(float)
+    steep = GLM(X, rng.standard_normal((30, 3)), target, "poisson", alpha_x=0.1, alpha_y=0.1)
+    other = Quadratic.random(d_x=4, d_y=3)
+    for split in (Split(steep, other), Split(other, steep)):
+        with pytest.raises(minmin.NonFiniteError, match=r"a column has numbers of about 1e\+04"):
+            minmin.minimize(split, np.ones(4), np.ones(3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, TypeVar
 
+from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
@@ -60,6 +61,21 @@ class Swapped(Wrapped):
     def constants_for(self, cost_ratio: float) -> Constants | None:
         return self.constants
 
+    def passes_for_constants(self) -> tuple[int, int]:
+        in_x, in_y = self.original.passes_for_constants()
+        return in_y, in_x
+
+    @property
+    def units_x(self) -> Array | float:
+        return 1.0
+
+    @property
+    def units(self) -> Array | float:
+        return 1.0
+
+    def without_terms(self) -> Problem:
+        return self.original.without_terms().swapped()
+
     @property
     def row_obstacle(self) -> str:
         return f"{self.kind} is not known to be a sum over rows"
@@ -91,6 +107,10 @@ class _SwappedEvaluation(WrappedEvaluation):
     def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
         return self.original.find_largest_entry(grad_y, grad_x)
 
+    @property
+    def value_without_terms(self) -> float:
+        return self.original.value_without_terms
+
     def _compute_grad_x(self) -> Vector:
         return self.original.grad_y
 
@@ -99,7 +119,9 @@ class _SwappedEvaluation(WrappedEvaluation):
 
     @property
     def rounding(self) -> RoundingScale:
-        return self.original.rounding._replace(y_norm=norm(self.y))
+        """Differences of values, if there are any, are the original's ∇ᵧf, so ∇ₓf here."""
+        r = self.original.rounding
+        return r._replace(y_norm=norm(self.y), fixed_terms=r.fixed_terms + r.difference_terms, difference_terms=0.0)
 
 
 class _SwappedSlice(Slice):

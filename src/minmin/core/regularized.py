@@ -34,11 +34,20 @@ class Regularized(Wrapped):
 
     @property
     def constants(self) -> Constants | None:
-        c = self.original.constants
+        return self._with_squares(self.original.constants)
+
+    def constants_for(self, cost_ratio: float) -> Constants | None:
+        return self._with_squares(self.original.constants_for(cost_ratio))
+
+    def _with_squares(self, c: Constants | None) -> Constants | None:
         if c is None:
             return None
         in_x, in_y = self.mu
         return replace(c, L_x=c.L_x + in_x, L_y=c.L_y + in_y, mu_x=c.mu_x + in_x, mu_y=c.mu_y + in_y)
+
+    @property
+    def row_obstacle(self) -> str:
+        return super().row_obstacle or "its regularisation is not a sum over rows"
 
     def fix(self, x: Vector) -> SecondOrderSlice:
         return _RegularizedSlice(self.original.fix(x), self.center, self.mu)
@@ -66,9 +75,17 @@ class _RegularizedEvaluation(WrappedEvaluation):
     def _from_center(self) -> tuple[Vector, Vector]:
         return self.x - self._center[0], self.y - self._center[1]
 
-    def _compute_value(self) -> float:
+    @property
+    def _excess(self) -> float:
         to_x, to_y = self._from_center
-        return self.original.value + (_half_square(self._mu_x, to_x) + _half_square(self._mu_y, to_y))
+        return _half_square(self._mu_x, to_x) + _half_square(self._mu_y, to_y)
+
+    def _compute_value(self) -> float:
+        return self.original.value + self._excess
+
+    @property
+    def value_without_terms(self) -> float:
+        return self.original.value_without_terms + self._excess
 
     def _compute_grad_x(self) -> Vector:
         return self.original.grad_x + self._mu_x * (self.x - self._center[0])

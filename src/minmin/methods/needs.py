@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem
 from minmin.core.split import SplitProblem
-from minmin.errors import InputError, UnsupportedError
+from minmin.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from minmin.methods.base import Method
@@ -74,7 +74,6 @@ _REFUSED = {
 _OTHER_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("inner", "lbfgs", "inner='lbfgs'"),
     ("scheme", "nesterov", "scheme='nesterov'"),
-    ("outer", "x", "outer='x'"),
     ("radius", None, "no radius"),
     ("adaptive", False, "adaptive=False"),
     ("radius", "auto", "radius=, a distance from the start to a minimiser, or radius='auto'"),
@@ -110,10 +109,13 @@ def refuse_misfit(method: Method, problem: Problem, find_others: Callable[[], Se
         predicate = _REFUSED[misfit]
         if culprit.startswith("method"):
             predicate = _REFUSED[Feature.TERM_X] if misfit in TERMS else predicate
-            predicate += f"; these methods do: {', '.join(other.name for other in others if misfit in other.takes)}"
+            do = "take more" if misfit is Feature.BLOCKS else "do"
+            predicate += f"; these methods {do}: {', '.join(other.name for other in others if misfit in other.takes)}"
+        elif misfit is Feature.TERM_Y and getattr(method, "outer", "x") == "y":
+            predicate += ", and outer='y' exchanges x and y"
     remedies = [words for name, value, words in _OTHER_OPTIONS if _fits_with(method, problem, name, value)][:1]
     remedies += [f"method={other.name!r}" for other in others if fits(other, problem)][:1]
-    verb = "or give" if "; give" in predicate or "; add" in predicate else "take"
+    verb = "or give" if any(advice in predicate for advice in ("; give", "; add", ": give")) else "take"
     raise UnsupportedError(f"{culprit} {predicate}; {verb} {', or '.join(remedies)}")
 
 
@@ -121,21 +123,28 @@ def _fits_with(method: Method, problem: Problem, name: str, value: Any) -> bool:
     """Whether the method would fit the problem with this value of an option in place of another one."""
     if getattr(method, name, value) == value:
         return False
+    changed = _change(method, {name: value})
+    return changed is not None and fits(changed, problem)
+
+
+def _change(method: Method, options: dict[str, Any]) -> Method | None:
+    """The method with other values of options; None if it does not take them, or not together."""
     try:
-        return fits(replace(method, **{name: value}), problem)  # type: ignore[type-var]
-    except InputError:  # options that exclude each other
-        return False
+        return replace(method, **options)  # type: ignore[type-var]
+    except Exception:  # a method of a user's own may raise anything
+        return None
 
 
 def _find_culprit(method: Method, misfit: Need | Feature) -> str:
-    """The option whose default needs less or takes more, or else the method."""
-    for field in fields(method):  # type: ignore[arg-type]
-        value = getattr(method, field.name)
-        if value == field.default:
+    """The options whose defaults need less or take more, one if that is enough, or else the method."""
+    options = {field.name: field.default for field in fields(method) if field.default is not MISSING}  # type: ignore[arg-type]
+    defaults = {name: value for name, value in options.items() if repr(getattr(method, name)) != repr(value)}
+    for names in (*([name] for name in defaults), list(defaults)):
+        plain = _change(method, {name: defaults[name] for name in names})
+        if plain is None:
             continue
-        plain = replace(method, **{field.name: field.default})  # type: ignore[type-var]
         if misfit not in plain.needs if isinstance(misfit, Need) else misfit in plain.takes:
-            return f"{field.name}={value!r}"
+            return " with ".join(f"{name}={getattr(method, name)!r}" for name in names)
     return f"method {method.name!r}"
 
 

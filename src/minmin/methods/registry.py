@@ -85,6 +85,8 @@ def build(
     if isinstance(method, Method):
         if not hasattr(method, "__dataclass_fields__"):
             raise InputError(f"{type(method).__name__} must be a dataclass of its parameters: @dataclass(frozen=True)")
+        if not hasattr(method, "name"):
+            raise InputError(f"{type(method).__name__} has no name; give it one: name: ClassVar[str] = '...'")
         known = [field.name for field in fields(method)]  # type: ignore[arg-type]
         if options:
             first = next(iter(options))

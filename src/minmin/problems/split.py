@@ -236,6 +236,14 @@ class _SplitEvaluation(AddedEvaluation, WrappedEvaluation):
         return {"grad_x": self.grad_x, "grad_y": self.grad_y}
 
     @property
+    def cause_of_infinity(self) -> str:  # type: ignore[override]
+        return self.original.cause_of_infinity or self._of_g.cause_of_infinity
+
+    @property
+    def nonfinite_place(self) -> str:
+        return self.original.nonfinite_place or self._of_g.nonfinite_place
+
+    @property
     def rounding(self) -> RoundingScale:
         """That of f, with the precision of the worse one and the fixed terms of both."""
         of_f, of_g = (e.rounding for e in self.evaluations)
