@@ -14,7 +14,7 @@ from minmin.core.rows import reduce_rows
 from minmin.estimators.cluster import lazy
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
-from minmin.estimators.model import Rows, SingleFit, Vector
+from minmin.estimators.model import RowData, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Loss, Tweedie
 
@@ -35,12 +35,12 @@ class LogLink(RegressorMixin, Inference):
     _variance_power: float
     """p if the variance of the target is proportional to its mean to the power of p."""
 
-    def _check_target(self, y: Any, weights: Vector | None) -> Rows:
+    def _check_target(self, y: Any, weights: Vector | None) -> RowData:
         low, sign = float(reduce_rows(np.min, y, combine="min")), "<=" if self._variance_power >= 2.0 else "<"
         if low < 0.0 or (low == 0.0 and sign == "<="):
             kind = type(self).__name__.removeprefix("Block").removesuffix("CV").removesuffix("Regressor")
             raise ValueError(f"Some value(s) of y are out of the valid range of a {kind} target: {low:g} {sign} 0.")
-        return Rows(y, weights)
+        return RowData(y, weights)
 
     @lazy
     def predict(self, X: Any, offset: Any = None) -> Vector:

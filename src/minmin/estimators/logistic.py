@@ -19,7 +19,7 @@ from minmin.errors import InputError, as_number, show
 from minmin.estimators.cluster import lazy
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
-from minmin.estimators.model import Rows, SingleFit, Vector
+from minmin.estimators.model import RowData, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Loss
 from minmin.problems.linear.softmax import SoftmaxLoss
@@ -54,7 +54,7 @@ class Logistic(ClassifierMixin, Inference):
     def _outputs(self) -> tuple[int, ...]:
         return (len(self.classes_),) if len(self.classes_) > 2 else ()
 
-    def _check_target(self, y: Any, weights: Vector | None) -> Rows:
+    def _check_target(self, y: Any, weights: Vector | None) -> RowData:
         self.classes_ = reduce_rows(_find_classes, y, combine="union")
         codes = map_rows(np.searchsorted, self.classes_, y)  # faster than np.unique(y, return_inverse=True)
         if self.class_weight is not None:
@@ -67,7 +67,7 @@ class Logistic(ClassifierMixin, Inference):
                 f"{show(self.classes_[counts.argmax()])}; add samples of another class"
             )
         self._require_classes(codes, weights, "the data")
-        return Rows(map_rows(np.asarray, codes, np.min_scalar_type(len(self.classes_))), weights)
+        return RowData(map_rows(np.asarray, codes, np.min_scalar_type(len(self.classes_))), weights)
 
     def _weigh_classes(self, codes: Vector, weights: Vector | None) -> Vector:
         """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn."""

@@ -13,7 +13,7 @@ from minmin.core.rows import map_rows, reduce_rows
 from minmin.estimators.cluster import lazy
 from minmin.estimators.docs import document
 from minmin.estimators.inference import Inference
-from minmin.estimators.model import Rows, SingleFit, Vector
+from minmin.estimators.model import RowData, SingleFit, Vector
 from minmin.estimators.path import PathFit
 from minmin.problems.linear.losses import LOSSES, Huber, Loss
 
@@ -27,7 +27,7 @@ _document = document(
 class RealTarget(RegressorMixin, Inference):
     """Predicts real numbers by the margin itself."""
 
-    def _check_target(self, y: Any, weights: Vector | None) -> Rows:
+    def _check_target(self, y: Any, weights: Vector | None) -> RowData:
         """Subtract the mean from the target if there is an intercept, which absorbs it; f stays the same.
 
         Rounding errors of a run then scale with the spread of y, not with its size.
@@ -36,7 +36,7 @@ class RealTarget(RegressorMixin, Inference):
         with np.errstate(over="ignore", invalid="ignore"):
             mean = reduce_rows(np.sum, y, 0) / y.shape[0] if self.fit_intercept else np.zeros(y.shape[1:])
         shift = np.where(np.isfinite(mean), mean, 0.0)[()]
-        return Rows(y - shift, weights, shift=shift)
+        return RowData(y - shift, weights, shift=shift)
 
     @lazy
     def predict(self, X: Any, offset: Any = None) -> Vector:
