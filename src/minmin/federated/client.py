@@ -26,7 +26,7 @@ from minmin.federated.protocol import Envelope, Message, MessageError
 from minmin.federated.ranges import WEIGHTS
 from minmin.federated.store import ClientState, MemoryStore, StateStore
 from minmin.federated.tasks import build_task, public_part, run_task
-from minmin.problems.sum import JOINTLY_EXPENSIVE, Sum
+from minmin.problems.sum import COST_RATIO_OF_SUM, Sum
 
 
 class Client:
@@ -132,7 +132,7 @@ class Client:
 
     def _describe(self, message: protocol.DescribeRequest) -> protocol.Description:
         p = self._problem
-        constants, has_value = p.constants_for(JOINTLY_EXPENSIVE), p.has_value
+        constants, has_value = p.constants_for(COST_RATIO_OF_SUM), p.has_value
         if self.clip_and_noise is not None:  # a bound would be computed from vectors that are not gradients
             constants = None if constants is None else replace(constants, source="estimated")
             has_value = False

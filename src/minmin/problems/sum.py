@@ -27,7 +27,7 @@ from minmin.core.vectors import Parts, Vector
 from minmin.errors import InputError, as_number, show
 from minmin.terms.parts import PartsTerm
 
-JOINTLY_EXPENSIVE = 100.0
+COST_RATIO_OF_SUM = 100.0
 """The assumed cost of one ∇ₓ of the sum, which needs all terms or a round of communication, in units of one term's ∇ᵧ.
 Measured: docs/benchmarks/tuning.md."""
 
@@ -149,7 +149,7 @@ class _CombinedConstants:
 
     @cached_property
     def constants(self) -> Constants | None:
-        return combine_constants(self._weights, [term.constants_for(JOINTLY_EXPENSIVE) for term in self._terms])
+        return combine_constants(self._weights, [term.constants_for(COST_RATIO_OF_SUM) for term in self._terms])
 
 
 def combine_constants(weights: Sequence[float], of_terms: Sequence[Constants | None]) -> Constants | None:
