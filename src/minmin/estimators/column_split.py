@@ -19,7 +19,7 @@ from minmin.estimators.penalties import Alphas
 from minmin.estimators.table import Mask, RowTable, Table, Vector
 from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
-from minmin.problems.linear.checked_designs import wrap_checked
+from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.mixed import MixedDesign
 from minmin.problems.linear.rows.parts import RowDesign, RowMatrix
@@ -137,9 +137,9 @@ def split_columns(
         X = take_columns(matrix, x_columns) if len(x_columns) else make_zero_column(matrix)
         Y = build_cheap_matrix(matrix, y_columns, fit_intercept)
         if isinstance(X, RowMatrix):
-            X = RowDesign(X.session.apply(wrap_checked, X.value, example=object()))
+            X = RowDesign(X.session.apply(as_design, X.value, example=object()))
         elif isinstance(matrix, PartitionedMatrix):
-            X = wrap_checked(X)
+            X = as_design(X)
     return ColumnSplit(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
@@ -212,7 +212,7 @@ def _take_from_table(table: Table, columns: Mask, intercept: bool) -> Any:
     if isinstance(table, RowTable):
         return RowDesign(table.value.rows.apply(_take_from_table, table.value, columns, intercept, example=object()))
     categories, numbers = table.take(columns)
-    return _join(categories, numbers, intercept) or wrap_checked(make_zero_column(table))
+    return _join(categories, numbers, intercept) or as_design(make_zero_column(table))
 
 
 def _join(categories: CategoricalDesign | None, numbers: Any, intercept: bool) -> Design | None:
@@ -220,9 +220,9 @@ def _join(categories: CategoricalDesign | None, numbers: Any, intercept: bool) -
     parts: list[Design] = [] if categories is None else [categories]
     rows, width = numbers.shape
     if intercept and width and not scipy.sparse.issparse(numbers):
-        parts.append(wrap_checked(np.hstack([numbers, np.ones((rows, 1), dtype=numbers.dtype)])))
+        parts.append(as_design(np.hstack([numbers, np.ones((rows, 1), dtype=numbers.dtype)])))
     else:
-        parts += [wrap_checked(numbers)] if width else []
+        parts += [as_design(numbers)] if width else []
         parts += [OnesDesign(rows, numbers.dtype)] if intercept else []
     return MixedDesign(parts) if len(parts) > 1 else parts[0] if parts else None
 

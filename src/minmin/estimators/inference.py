@@ -27,7 +27,7 @@ class StandardErrors(NamedTuple):
     intercept: Any
 
 
-class Inference(BlockModel):
+class WithStandardErrors(BlockModel):
     """A linear model that says how exactly the data determine its coefficients."""
 
     def standard_errors(

@@ -30,7 +30,7 @@ from minmin.estimators.table import blank_table_rows, spread_blocks
 from minmin.estimators.targets import check_values, read_given
 from minmin.estimators.text import TextColumns, check_data
 from minmin.log import LOG
-from minmin.problems.linear.checked_designs import wrap_checked
+from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import blank_idle_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
@@ -198,7 +198,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
 
     def _problem(self, sample: Sample, alphas: Alphas, *, search: bool = False) -> LinearModel:
         """The problem of these samples; ``search``: look for huge columns on disk, too."""
-        X, Y = wrap_checked(sample.features.X), wrap_checked(sample.features.Y)
+        X, Y = as_design(sample.features.X), as_design(sample.features.Y)
         penalties = sample.features.penalties(alphas)
         target, weights, offset, _ = sample.rows
         model = LinearModel(X, Y, self._loss, target, **penalties, sample_weight=weights, offset=offset)
@@ -341,7 +341,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SingleFit(BlockModel):
+class FixedPenalties(BlockModel):
     """An estimator whose penalties are given."""
 
     alpha: Any = 1e-3

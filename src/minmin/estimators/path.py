@@ -43,7 +43,7 @@ class _Run(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PathFit(BlockModel):
+class CrossValidated(BlockModel):
     """An estimator whose penalties are chosen from a grid."""
 
     alphas: Any = None

@@ -69,7 +69,7 @@ class _Request(NamedTuple):
 def estimate_errors(
     model: BlockModel, X: Any, y: Any, sample_weight: Any, offset: Any, selector: Any, robust: bool
 ) -> Estimates:
-    """Standard errors at the coefficients of a fitted model; see :meth:`Inference.standard_errors`."""
+    """Standard errors at the coefficients of a fitted model; see :meth:`WithStandardErrors.standard_errors`."""
     check_is_fitted(model)
     refuse_collections(X, "a standard error")
     check_columns(model, X)
