@@ -169,7 +169,7 @@ class Client:
         if state is not None and type(state.memory) is type(memory):  # another kind of task starts from y alone
             memory = state.memory
         memory, evaluation, vector = run_task(task, self._problem, to_like(message.x, self.y0), memory)
-        if getattr(memory, "outside", False):  # as in YMemory; the memories of most tasks have no such field
+        if getattr(memory, "outside_domain", False):  # as in YMemory; the memories of most tasks have no such field
             y, reply = memory.y, self._reply_outside(message, memory, started)
         else:
             y, known = evaluation.y, public_part(memory)

@@ -222,7 +222,7 @@ class _RemoteEvaluation(Evaluation):
 
     @property
     def nonfinite_place(self) -> str:
-        outside = [number for number, reply in enumerate(self._replies) if reply.memory.get("outside", False)]
+        outside = [number for number, reply in enumerate(self._replies) if reply.memory.get("outside_domain", False)]
         return f" at {self._federation.session.name_clients(outside)}" if outside else ""
 
 
