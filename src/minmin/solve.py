@@ -272,8 +272,7 @@ def _make_problem(problem: Any, x0: Any, y0: Any, given: dict[str, Any]) -> Prob
     if isinstance(problem, Problem):
         if names:
             raise InputError(
-                f"leave {' and '.join(names)} out: what describes f belongs to the problem, here a "
-                f"{type(problem).__name__}"
+                f"leave {' and '.join(names)} out: what describes f belongs to the problem, here {problem.kind}"
             )
         return problem.with_vectors_like(x0, y0) if isinstance(problem, Function) else problem
     if isinstance(problem, type) or not (callable(problem) or (problem is None and names)):

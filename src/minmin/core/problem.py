@@ -21,7 +21,7 @@ from minmin.core.structure import Structure
 from minmin.core.term import Term
 from minmin.core.traits import Traits
 from minmin.core.vectors import Parts, Vector, first_array, norm
-from minmin.errors import InputError, NonFiniteError, as_count
+from minmin.errors import InputError, NonFiniteError, as_count, name_type
 
 
 class YTask(ABC):
@@ -181,8 +181,8 @@ class Problem(ABC):
 
     @property
     def kind(self) -> str:
-        """What users call such a problem, for messages."""
-        return type(self).__name__
+        """What users call such a problem, with its article, for messages."""
+        return name_type(self)
 
     @property
     def has_terms(self) -> bool:

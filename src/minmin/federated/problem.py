@@ -64,7 +64,7 @@ class Federation(Problem):
 
     @property
     def kind(self) -> str:
-        return "federation"
+        return "a federation"
 
     @property
     def row_obstacle(self) -> str:

@@ -196,8 +196,7 @@ def _lack_of_split(problem: Problem) -> str:
     if isinstance(problem, SplitProblem):
         return ""
     return (
-        f"needs f + g, whose gradients it asks for separately, and not {'an' if problem.kind[0] in 'AEIOU' else 'a'} "
-        f"{problem.kind}: give "
+        f"needs f + g, whose gradients it asks for separately, and not {problem.kind}: give "
         "minmin.problems.Split(f, g), with f the expensive one"
     )
 

@@ -24,7 +24,7 @@ from minmin.core.second_order import (
 )
 from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Parts, Vector
-from minmin.errors import InputError, as_number, show
+from minmin.errors import InputError, as_number, name_type, show
 from minmin.terms.parts import PartsTerm
 
 COST_RATIO_OF_SUM = 100.0
@@ -174,8 +174,8 @@ def _check_terms(terms: Any) -> tuple[Problem, ...]:
         raise InputError("a Sum needs at least one term")
     for i, term in enumerate(checked):
         if not isinstance(term, Problem) or isinstance(term, Sum):
-            kind = "Sum" if isinstance(term, Sum) else type(term).__name__
-            raise InputError(f"term {i} is a {kind}; the terms must be problems, but not Sums")
+            kind = "a Sum" if isinstance(term, Sum) else name_type(term)
+            raise InputError(f"term {i} is {kind}; the terms must be problems, but not Sums")
         require_two_blocks(term, "Sum")
     return checked
 

@@ -138,7 +138,7 @@ class AutodiffFunction(SecondOrderProblem):
 
     @property
     def kind(self) -> str:
-        return "function of JAX or PyTorch"
+        return "a function of JAX or PyTorch"
 
     @property
     def constants(self) -> Constants | None:
