@@ -61,7 +61,7 @@ class Swapped(Wrapped):
         return self.constants
 
     @property
-    def row_obstacle(self) -> str:
+    def why_no_rows(self) -> str:
         return f"{self.kind} is not known to be a sum over rows"
 
     def counted(self, tally: Tally) -> Swapped:

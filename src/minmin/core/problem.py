@@ -190,7 +190,7 @@ class Problem(ABC):
         return self.term_x is not None or self.term_y is not None
 
     @property
-    def row_obstacle(self) -> str:
+    def why_no_rows(self) -> str:
         """Why a solver cannot draw rows of a sum in y, as a clause; empty if every part's slice is a ``RowSum``."""
         return f"{self.kind} is not known to be a sum over rows"
 
@@ -230,7 +230,7 @@ class Problem(ABC):
         """An array with the library, dtype and device of the problem's data."""
         return np.zeros(0)
 
-    def computes_like(self, x: Vector) -> Array:
+    def prototype_at(self, x: Vector) -> Array:
         """An array of the library, dtype and device in which f is computed at x; vectors may be kept elsewhere."""
         return first_array(x) if self.structure_x is None else self.structure_x.prototype
 

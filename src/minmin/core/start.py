@@ -23,7 +23,7 @@ def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector
     return problem.project_start(*_check_start(problem, x0, y0))
 
 
-def explain_moved_start(problem: Problem, x0: Any, y0: Any) -> str:
+def describe_projection(problem: Problem, x0: Any, y0: Any) -> str:
     """Which block of a user's start is not allowed by its term and so was moved; empty if none is."""
     if not problem.has_terms:
         return ""

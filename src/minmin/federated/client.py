@@ -114,7 +114,7 @@ class Client:
         except MessageError:
             return Envelope(protocol.Refusal("", 0, "malformed"))
         try:
-            with full_float32(self._problem.computes_like(self.y0)):
+            with full_float32(self._problem.prototype_at(self.y0)):
                 return self._reply_to(message, request)
         except Exception as error:
             return _refuse(message, f"raised {type(error.__cause__ or error).__name__}")

@@ -67,7 +67,7 @@ class Federation(Problem):
         return "a federation"
 
     @property
-    def row_obstacle(self) -> str:
+    def why_no_rows(self) -> str:
         return "the rows are with the clients"
 
     @property

@@ -202,11 +202,11 @@ def _lack_of_split(problem: Problem) -> str:
 
 
 def _lack_of_rows(problem: Problem) -> str:
-    if not problem.row_obstacle:
+    if not problem.why_no_rows:
         return ""
     return (
         "draws rows of a sum over rows in y, such as a GLM with the logistic or the squared loss; "
-        f"{problem.row_obstacle}"
+        f"{problem.why_no_rows}"
     )
 
 

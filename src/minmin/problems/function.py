@@ -163,7 +163,7 @@ class Function(Problem):
         self.d_x, self.d_y = structure_x.size, structure_y.size
         self._prototype = choose_prototype(structure_x, structure_y)
 
-    def with_vectors_like(self, x0: Any, y0: Any) -> Function:
+    def for_start(self, x0: Any, y0: Any) -> Function:
         """The same function for a start of another library: callables get such arrays, methods compute with cheap ones.
 
         See :func:`minmin.core.structure.choose_prototype`.

@@ -87,9 +87,9 @@ class Sum(SecondOrderProblem):
         self._combined = _CombinedConstants(self.terms, self.part_weights)
 
     @property
-    def row_obstacle(self) -> str:
-        of_terms = ((i, term.row_obstacle) for i, term in enumerate(self.terms))
-        return next((f"term {i}: {obstacle}" for i, obstacle in of_terms if obstacle), "")
+    def why_no_rows(self) -> str:
+        reasons = ((i, term.why_no_rows) for i, term in enumerate(self.terms))
+        return next((f"term {i}: {reason}" for i, reason in reasons if reason), "")
 
     @property
     def weights(self) -> tuple[float, ...]:

@@ -153,7 +153,7 @@ class LinearModel(SecondOrderProblem):
         return self.loss.min_curvature == self.loss.max_curvature
 
     @property
-    def row_obstacle(self) -> str:
+    def why_no_rows(self) -> str:
         if self.loss.outputs > 1:
             return f"the loss {self.loss.name!r} has several margins per row"
         if self.loss.max_curvature == math.inf:
