@@ -134,6 +134,8 @@ class Problem(ABC):
         ∇ₓ needs all of them together (a round of communication), while each part has its own ∇ᵧ.
     has_noisy_gradients : bool
         Whether noise was added to the gradients, so that nothing about f can be concluded from how they change.
+    grad_y_from_values : bool
+        Whether ∇ᵧ is a difference of values, so that their errors are in it, too.
     y_is_remote : bool
         Whether y stays with the clients. Then only the newest y can be used, and only the norm of ∇ᵧ is known.
     term_x, term_y : Term or None
@@ -163,6 +165,7 @@ class Problem(ABC):
     part_sizes: tuple[int, ...] = ()
     part_weights: tuple[float, ...] = ()
     has_noisy_gradients: bool = False
+    grad_y_from_values: bool = False
     y_is_remote: bool = False
     term_x: Term | None = None
     term_y: Term | None = None

@@ -114,7 +114,7 @@ class Function(Problem):
         self.value = value
         self.grad_x = grad_x
         self.grad_y = grad_y
-        self.has_value = value is not None
+        self.has_value, self.grad_y_from_values = value is not None, grad_y is None
         self._constants = c = require_constants_type(constants)
         if grad_y is None and c is not None and math.isinf(c.L_x + c.L_y):
             raise InputError("give a finite L_x and L_y, or no constants: L says how exact differences of f are")

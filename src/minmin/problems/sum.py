@@ -80,6 +80,7 @@ class Sum(SecondOrderProblem):
         self.structure_x = self.terms[0].structure_x
         self.part_structures = tuple(term.structure_y for term in self.terms)
         self.has_value = all(term.has_value for term in self.terms)
+        self.grad_y_from_values = any(term.grad_y_from_values for term in self.terms)
         self.has_y_hessian = all(term.has_y_hessian for term in self.terms)
         self.is_second_order = all(term.is_second_order for term in self.terms)
         self.flat_gradient_proves_unbounded = all(term.flat_gradient_proves_unbounded for term in self.terms)
