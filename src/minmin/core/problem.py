@@ -347,7 +347,7 @@ def evaluate_outside(slice_: Slice, nested: Evaluation) -> Evaluation:
     """The evaluation of a slice where its :attr:`Slice.nested` was evaluated, with the gradients from there."""
     outside = slice_.at(join([nested.x, nested.y]))
     gradient = join([nested.grad_x, nested.grad_y])
-    outside.take_grad_y(gradient, nested.rounding.eps)
+    outside.set_grad_y(gradient, nested.rounding.eps)
     return outside
 
 

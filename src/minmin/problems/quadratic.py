@@ -76,7 +76,7 @@ class Quadratic(SecondOrderProblem):
         if sizes is not None:
             if d_x is not None or constants is not None:
                 raise InputError("leave d_x and constants out: sizes says what the blocks are; see L, mu and costs")
-            self._take_layout(self._make_layout(sizes, L, mu, costs))
+            self._set_layout(self._make_layout(sizes, L, mu, costs))
             return
         for name, given in {"L": L, "mu": mu, "costs": costs}.items():
             if given is not None:
@@ -101,7 +101,7 @@ class Quadratic(SecondOrderProblem):
         proved_L, proved_mu = prove_constants(to_numpy(self.H).astype(np.float64), layout.sizes)
         return make_layout(sizes, proved_L, proved_mu, costs, "proved")
 
-    def _take_layout(self, layout: BlockLayout) -> None:
+    def _set_layout(self, layout: BlockLayout) -> None:
         self.blocks = layout
         self.d_x, self.d_y = layout.d_x, layout.d_y
         self._given = layout.constants
@@ -167,7 +167,7 @@ class Quadratic(SecondOrderProblem):
         """y ↦ f(x, y) as a quadratic of the blocks in y; its values lack a constant."""
         assert self.blocks is not None
         twin = copy(self)
-        twin._take_layout(self.blocks.fix(x))
+        twin._set_layout(self.blocks.fix(x))
         n, H = twin.d_x, self.arrays[3]
         twin.arrays = (H[:n, :n], H[:n, n:], H[n:, :n], H[n:, n:], slope_y[:n], slope_y[n:])
         return twin
