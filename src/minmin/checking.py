@@ -80,7 +80,7 @@ def check(problem: Problem, x0: Any = None, y0: Any = None, *, seed: int = 0) ->
     require_problem(problem, "problem")
     x, y = make_start(problem, x0, y0)
     rng = np.random.default_rng(seed)
-    with full_float32(problem.computes_like(x)):
+    with full_float32(problem.prototype_at(x)):
         return Report(tuple(_run_checks(problem, _Point(x, y), rng)))
 
 

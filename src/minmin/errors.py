@@ -78,6 +78,12 @@ def shorten(text: str, longest: int = 60) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def name_type(value: Any) -> str:
+    """The name of a value's type, with its article: "a dict", "an Adam", "an ndarray"."""
+    name = type(value).__name__
+    return f"{'an' if name.startswith((*'AEIOUaeiou', 'nd')) else 'a'} {name}"
+
+
 def as_number(value: Any, name: str) -> float:
     """A number that a user gave; text, booleans and arrays are errors."""
     if isinstance(value, str | bytes | bool) or getattr(value, "ndim", 0) != 0:

@@ -104,7 +104,7 @@ def estimate_constants(problem: Problem, x: Any = None, y: Any = None) -> Consta
             "let every client give its problem constants=minmin.estimate_constants(problem)"
         )
     x, y = make_start(problem, x, y)
-    with full_float32(problem.computes_like(x)):
+    with full_float32(problem.prototype_at(x)):
         hessian = _measure(problem.to_like(first_array(x)), x, y)
     L_pairs = [(known.L_x, known.L_y)] if known is not None and L_known else hessian.smoothness()
     mu_pairs = [(known.mu_x, known.mu_y)] if known is not None and mu_known else hessian.convexity()

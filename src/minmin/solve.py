@@ -9,7 +9,7 @@ from minmin.core.constants import Constants
 from minmin.core.orientation import Outer
 from minmin.core.precision import full_float32
 from minmin.core.problem import Problem, require_two_blocks
-from minmin.core.start import explain_moved_start, is_flat, make_start
+from minmin.core.start import describe_projection, is_flat, make_start
 from minmin.core.vectors import first_array
 from minmin.errors import InputError, UnsupportedError, show
 from minmin.loop.checkpoint import Checkpoint, fingerprint
@@ -229,7 +229,7 @@ def minimize(
         raise InputError(f"callback must be callable as callback(record), got {show(callback)}")
     criteria.check(problem)
     x, y = make_start(problem, x0, y0)
-    with full_float32(problem.computes_like(x)):
+    with full_float32(problem.prototype_at(x)):
         problem = problem.to_like(first_array(x))
         built, why = build(method, problem, options, seed)
         outer = built.outer_block(problem)
@@ -251,7 +251,7 @@ def minimize(
             extra_metrics=problem.make_metrics(),
             file=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(problem, built, x, y)),
             why=why,
-            about_start=explain_moved_start(problem, x0, y0),
+            about_start=describe_projection(problem, x0, y0),
         )
         return loop.run()
 
@@ -272,10 +272,9 @@ def _make_problem(problem: Any, x0: Any, y0: Any, given: dict[str, Any]) -> Prob
     if isinstance(problem, Problem):
         if names:
             raise InputError(
-                f"leave {' and '.join(names)} out: what describes f belongs to the problem, here a "
-                f"{type(problem).__name__}"
+                f"leave {' and '.join(names)} out: what describes f belongs to the problem, here {problem.kind}"
             )
-        return problem.with_vectors_like(x0, y0) if isinstance(problem, Function) else problem
+        return problem.for_start(x0, y0) if isinstance(problem, Function) else problem
     if isinstance(problem, type) or not (callable(problem) or (problem is None and names)):
         got = f"the class {problem.__name__}" if isinstance(problem, type) else type(problem).__name__
         raise InputError(f"problem must be a minmin problem or a function of (x, y) that returns f, got {got}")

@@ -156,3 +156,12 @@ def test_a_missing_library_names_the_extra(make, package, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, package, None)
     with pytest.raises(minmin.UnsupportedError, match=rf"needs {package}; .*\[{package}\]"):
         make(square, np.ones(2), np.ones(2))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_messages_call_such_a_problem_what_users_call_it(library):
+    start = LIBRARIES[library].asarray(np.ones(2), "float64")
+    problem = LIBRARIES[library].make(square, start, start)
+    with pytest.raises(minmin.InputError, match=r"belongs to the problem, here a function of JAX or PyTorch$"):
+        minmin.minimize(problem, grad_x=square)
+    assert minmin.problems.Composite(problem, minmin.terms.L1(1.0)).kind == "a function of JAX or PyTorch"

@@ -69,7 +69,7 @@ def test_calls_equal_a_counter_inside_the_users_callables(variant):
 
 
 def test_a_callables_newton_is_refused_by_name():
-    with pytest.raises(minmin.UnsupportedError, match=r"inner='newton' needs a y-Hessian, which Function"):
+    with pytest.raises(minmin.UnsupportedError, match=r"inner='newton' needs a y-Hessian, which a Function"):
         minmin.minimize(as_function(problem_of("quadratic")), method="bam", inner="newton")
 
 

@@ -96,3 +96,9 @@ def test_classes_are_where_earlier_pickles_look_for_them():
         "Traits",
         "YTask",
     }  # those that were not public
+
+
+def test_the_table_of_coefficients_has_a_former_name():
+    with pytest.warns(DeprecationWarning, match=r"summary\.Summary is now called CoefficientTable; .* minmin 0\.3"):
+        old = pickle.loads(b"cminmin.estimators.summary\nSummary\n.")  # as in a pickle of an earlier version
+    assert old is import_module("minmin.estimators.summary").CoefficientTable

@@ -18,7 +18,7 @@ from minmin.estimators import (
     BlockPoissonRegressorCV,
     BlockRidge,
     BlockTweedieRegressor,
-    design,
+    column_split,
     standard_errors,
 )
 
@@ -33,7 +33,7 @@ def way(request, monkeypatch):
     if request.param != "factorised":
         in_y = 3 if request.param == "three columns in y" else 0
         monkeypatch.setattr(standard_errors, "_FACTORISE", 0)
-        monkeypatch.setattr(design, "_choose_columns", lambda matrix, *_: np.arange(matrix.shape[1]) < in_y)
+        monkeypatch.setattr(column_split, "_choose_columns", lambda matrix, *_: np.arange(matrix.shape[1]) < in_y)
 
 
 def draw(family):
@@ -227,7 +227,7 @@ def test_the_number_of_parameters_is_estimated_well():
     exact = model.summary(X, y).dispersion
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(standard_errors, "_FACTORISE", 0)
-        patch.setattr(design, "_choose_columns", lambda matrix, *_: np.zeros(300, dtype=bool))
+        patch.setattr(column_split, "_choose_columns", lambda matrix, *_: np.zeros(300, dtype=bool))
         assert model.summary(X, y, columns=[0]).dispersion == pytest.approx(exact, rel=0.02)
 
 

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from estimators.cases import case
 from minmin.errors import InputError
-from minmin.estimators import BlockLogisticRegression, BlockPoissonRegressor, BlockRidge, design, standard_errors
+from minmin.estimators import BlockLogisticRegression, BlockPoissonRegressor, BlockRidge, column_split, standard_errors
 
 SAMPLE = case("squared", n=40)
 
@@ -79,7 +79,7 @@ def test_dependent_columns_without_a_penalty_are_named(model, in_x, monkeypatch)
     fitted = model(alpha=0.0, tol=1e-10).fit(frame, y)
     if in_x:
         monkeypatch.setattr(standard_errors, "_FACTORISE", 0)
-        monkeypatch.setattr(design, "_choose_columns", lambda matrix, *_: np.zeros(4, dtype=bool))
+        monkeypatch.setattr(column_split, "_choose_columns", lambda matrix, *_: np.zeros(4, dtype=bool))
     with pytest.raises(InputError, match=r"these coefficients: 'a', 'b', 'z'.*linearly dependent or zero"):
         fitted.standard_errors(frame, y, columns=slice(None))
     found = fitted.standard_errors(frame, y, columns="c")

@@ -20,10 +20,10 @@ from minmin.federated.protocol import (
     encode,
 )
 from minmin.federated.tasks import describe_task
-from minmin.methods.inner.partial_minimum import LowerY
+from minmin.methods.inner.partial_minimum import DescendInY
 from minmin.problems import Function
 
-NAME, SETTINGS = describe_task(LowerY("lbfgs", 1e-8, None, False))
+NAME, SETTINGS = describe_task(DescendInY("lbfgs", 1e-8, None, False))
 
 
 def changed(**settings):
@@ -149,14 +149,14 @@ def test_an_x_of_another_shape_or_type_is_refused(client, x):
     ("name", "settings"),
     [
         ("eval", "{}"),
-        ("lower-y", "{}"),
-        ("lower-y", ""),
-        ("lower-y", "[]"),
-        ("lower-y", "{" * 100_000),
+        ("descend-in-y", "{}"),
+        ("descend-in-y", ""),
+        ("descend-in-y", "[]"),
+        ("descend-in-y", "{" * 100_000),
         ("bam", SETTINGS),
-        ("lower-y", changed(more=1)),
-        ("lower-y", changed(constants={"L_x": -1.0})),
-        ("lower-y", changed(constants=[1])),
+        ("descend-in-y", changed(more=1)),
+        ("descend-in-y", changed(constants={"L_x": -1.0})),
+        ("descend-in-y", changed(constants=[1])),
     ],
 )
 def test_unknown_tasks_are_refused(client, name, settings):

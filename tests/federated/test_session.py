@@ -19,7 +19,7 @@ from minmin.federated.metrics import FederationMetrics
 from minmin.federated.problem import Federation
 from minmin.federated.protocol import DescribeRequest, MeasureRequest, TaskRequest
 from minmin.federated.session import Policy, Session
-from minmin.methods.inner.partial_minimum import LowerY
+from minmin.methods.inner.partial_minimum import DescendInY
 
 
 class Counting(LocalEngine):
@@ -68,7 +68,7 @@ def test_counted_copies_share_the_session_and_have_a_tally_each():
     session = Session(LocalEngine(three_clients()), 3, Policy(), run="run")
     federation = Federation(session, session.describe(), values=True)
     tallies = Tally(), Tally()
-    task = LowerY("lbfgs", 1e-3, None, False)
+    task = DescendInY("lbfgs", 1e-3, None, False)
     for tally in tallies:
         federation.counted(tally).fix(np.zeros(6)).run_on_parts(task, [task.begin(federation.prototype)] * 3)
     assert session.rounds == 2
@@ -244,7 +244,7 @@ def test_values_of_the_newest_round_need_no_message():
     engine = Counting(three_clients())
     session = Session(engine, 3, Policy(), run="run")
     federation = Federation(session, session.describe(), values=True)
-    x, task = np.ones(6), LowerY("lbfgs", 1e-3, None, False)
+    x, task = np.ones(6), DescendInY("lbfgs", 1e-3, None, False)
     _, evaluation = federation.fix(x).run_on_parts(task, [])
     assert federation.fix(x.copy()).at(evaluation.y).value == evaluation.value
     assert engine.kinds == ["describe", "task"]
@@ -257,7 +257,7 @@ def test_the_start_is_evaluated_where_the_clients_started():
     session = Session(LocalEngine([Client(p) for p in problems]), 3, Policy(), run="run")
     federation = Federation(session, session.describe(), values=True)
     x, start = make_start(federation, np.ones(6))
-    federation.fix(x).run_on_parts(LowerY("lbfgs", 1e-3, None, False), [])
+    federation.fix(x).run_on_parts(DescendInY("lbfgs", 1e-3, None, False), [])
     whole = as_sum(problems, [1.0] * 3)
     assert federation.fix(x).at(start).value == pytest.approx(whole.fix(x).at(make_start(whole)[1]).value)
 

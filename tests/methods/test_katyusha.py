@@ -276,11 +276,11 @@ def softmax():
 
 
 REFUSED = {
-    "Quadratic is not known to be a sum over rows; take inner='lbfgs'": lambda: Quadratic.random(d_x=3, d_y=2),
+    "a Quadratic is not known to be a sum over rows; take inner='lbfgs'": lambda: Quadratic.random(d_x=3, d_y=2),
     "Function is not known": lambda: as_function(Quadratic.random(d_x=3, d_y=2)),
     "the loss 'poisson' has no bound on its curvature": poisson_with_constants,
     "the loss 'softmax' has several margins per row": softmax,
-    "term 1: Quadratic is not": lambda: minmin.Sum([tall_glm(n=9), Quadratic.random(d_x=4, d_y=2)]),
+    "term 1: a Quadratic is not": lambda: minmin.Sum([tall_glm(n=9), Quadratic.random(d_x=4, d_y=2)]),
     "does not support a term in y": lambda: Composite(tall_glm(n=9), term_y=minmin.terms.L1(0.1)),
 }
 
@@ -292,7 +292,7 @@ def test_problems_without_rows_are_refused_before_any_work(words):
 
 
 def test_a_swapped_function_is_refused_by_its_own_name():
-    with pytest.raises(minmin.UnsupportedError, match="Function is not known to be a sum over rows"):
+    with pytest.raises(minmin.UnsupportedError, match="a Function is not known to be a sum over rows"):
         minmin.minimize(as_function(Quadratic.random(d_x=3, d_y=2)), method="bam", inner="katyusha", outer="y")
 
 

@@ -120,7 +120,7 @@ def test_minimize_takes_nested_arrays_and_matrices():
 @pytest.mark.parametrize(
     ("returned", "words"),
     [
-        (np.zeros((2, 3)), r"grad_x\(x, y\) is a ndarray; give a dict with the keys 'w'"),
+        (np.zeros((2, 3)), r"grad_x\(x, y\) is an ndarray; give a dict with the keys 'w'"),
         ({"v": 0.0}, r"grad_x\(x, y\) has no 'w'"),
         ({"w": np.zeros(6)}, r"grad_x\(x, y\)\['w'\] has shape \(6,\); it must have \(2, 3\)"),
         ({"w": "text"}, r"grad_x\(x, y\)\['w'\] holds <U4 values"),

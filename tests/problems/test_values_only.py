@@ -65,12 +65,31 @@ def test_bounds_include_the_error_of_values(noise):
     assert r.gap_bound < max(1e-7, 1e5 * noise)
 
 
-def test_beyond_what_differences_resolve_a_run_stalls():
+DIFFERENCES = "errors of differences of values in place of ∇ᵧf"
+
+
+def test_beyond_what_differences_resolve_a_run_stalls_and_says_so():
     problem = make_quadratic(3, 1e4)
     r = minmin.minimize(values_only(problem, constants=problem.constants), tol=1e-14)
     assert r.status == "stalled"
     assert r.certified
     assert r.gap_bound < 1e-8
+    assert r.message.startswith(f"{DIFFERENCES} hide further progress below a bound of")
+    assert "give a larger tol, or grad_y" in r.message
+
+
+def test_in_a_sum_too_one_term_by_differences_is_named():
+    terms = [values_only(problem := make_quadratic(3, 1e4), constants=problem.constants), as_function(problem)]
+    r = minmin.minimize(minmin.Sum(terms), tol=1e-14)
+    assert r.message.startswith(DIFFERENCES)
+
+
+def test_where_rounded_values_look_like_a_kink_they_are_named():
+    problem = make_quadratic(0, 1e2)
+    f = as_function(problem)
+    r = minmin.minimize(Function(lambda x, y: round(f.value(x, y), 3), f.grad_x, d_x=20, d_y=10), tol=1e-13)
+    assert r.status == "stalled"
+    assert DIFFERENCES in r.message
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from minmin.problems.linear.glm import GLM
 from minmin.problems.linear.losses import LOSSES
 from minmin.problems.linear.model import LinearModel
 from minmin.problems.linear.partitioned import PartitionedDesign
-from minmin.problems.linear.rows.group import LocalEngine, Partition
+from minmin.problems.linear.rows.group import LocalRowEngine, Partition
 from minmin.problems.linear.rows.parts import RowDesign
 from minmin.problems.linear.rows.session import RowSession
 from minmin.problems.linear.softmax import SoftmaxLoss
@@ -55,7 +55,7 @@ def take_columns(matrix, columns):
     return PartitionedDesign(matrix[:, columns])
 
 
-def make_in_groups(loss, data, parts, engine=LocalEngine, first=0, **alphas):
+def make_in_groups(loss, data, parts, engine=LocalRowEngine, first=0, **alphas):
     """The same model with rows in ``parts`` partitions and two groups, which have every second partition.
 
     The first group begins with the partition ``first``, 0 or 1.

@@ -8,7 +8,7 @@ import pytest
 import minmin
 from minmin.core.rows import RowVector
 from minmin.problems import Composite
-from minmin.problems.linear.rows.group import LocalEngine
+from minmin.problems.linear.rows.group import LocalRowEngine
 from minmin.problems.linear.sampling import sample_gram
 from minmin.terms import L1
 from rows.cases import ALL_LOSSES, agree, make_data, make_here, make_in_groups, penalties
@@ -64,7 +64,7 @@ def test_without_constants_methods_that_need_none_run_and_others_name_one():
     assert minmin.check(model).ok
 
 
-class LosingEngine(LocalEngine):
+class LosingEngine(LocalRowEngine):
     """Loses groups at random: before a batch, or after it, before the reply arrives."""
 
     rng = np.random.default_rng(0)
@@ -105,7 +105,7 @@ def test_lost_groups_change_nothing(loss, caplog):
     agree(expected, found, rtol=1e-12)
 
 
-class LosingOnceEngine(LocalEngine):
+class LosingOnceEngine(LocalRowEngine):
     """Loses a group in one call, before or after it has done the batch; the new group may be lost at once, too."""
 
     calls = 0
@@ -134,7 +134,7 @@ def test_a_group_lost_at_any_moment():
         agree(expected, run(moment, moment + 1), rtol=1e-12)
 
 
-class InterruptedEngine(LocalEngine):
+class InterruptedEngine(LocalRowEngine):
     """Some groups have done a batch when the user presses Ctrl-C."""
 
     calls_left = 10**9
@@ -159,7 +159,7 @@ def test_an_interrupted_batch_is_not_done_twice(calls):
     agree(expected, minmin.minimize(there, method="reduced-newton", tol=1e-10))
 
 
-class GoneEngine(LocalEngine):
+class GoneEngine(LocalRowEngine):
     """After some calls, nothing answers."""
 
     calls_left = 10**9

@@ -482,7 +482,7 @@ def test_errors_name_the_block_as_the_user_does():
     for outer in ("x", "y"):
         with pytest.raises(minmin.UnsupportedError, match=r"needs mu_y > 0.*penalty on y"):
             minmin.minimize(free_y, method="bam", outer=outer)
-    with pytest.raises(minmin.UnsupportedError, match="y-Hessian, which Function does not have"):
+    with pytest.raises(minmin.UnsupportedError, match="y-Hessian, which a Function does not have"):
         minmin.minimize(as_function(Quadratic.random(d_x=3, d_y=2)), method="bam", inner="newton", outer="y")
 
 

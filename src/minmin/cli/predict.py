@@ -18,7 +18,7 @@ from minmin.cli.reading import read_table
 from minmin.cli.roles import OFFSET_OPTIONS, check_roles, read_offset
 from minmin.cli.table import PARQUET, Frame, Table
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
-from minmin.errors import InputError, near_names
+from minmin.errors import InputError, name_type, near_names
 from minmin.files import write_atomically
 
 _SHOWN = 5
@@ -69,7 +69,7 @@ def predict(
             raise InputError(f"--output {output} is also an input; give another name")
     model = load(file)
     if proba and not hasattr(model, "predict_proba"):
-        raise InputError(f"--proba: {file} holds a {type(model).__name__}, which has no classes; leave --proba out")
+        raise InputError(f"--proba: {file} holds {name_type(model)}, which has no classes; leave --proba out")
     table = read_table(data, getattr(model, "first_index_", None), delimiter)
     notes = [f"{data}: {table.format}"] if table.format else []
     roles = getattr(model, "row_columns_", {})

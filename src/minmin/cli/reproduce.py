@@ -12,7 +12,7 @@ from minmin.cli.output import Output, output_options, show_progress
 from minmin.experiments.settings import EXPERIMENTS
 
 if TYPE_CHECKING:
-    from minmin.experiments.reproduce import Report
+    from minmin.experiments.reproduce import Reproduction
 
 _COLOURS = {"holds": "blue", "holds mostly": "yellow", "does not hold": "red"}
 
@@ -81,7 +81,7 @@ def reproduce(experiment: str, out: Path, seeds: int, tol: float, a9a: Path | No
     output.print_result(_describe(report), {"page": str(report.page), "runs": report.runs, "claims": claims})
 
 
-def _describe(report: Report) -> str:
+def _describe(report: Reproduction) -> str:
     from minmin.experiments.claims import summarise_claims
 
     lines = [summarise_claims(report.claims)]

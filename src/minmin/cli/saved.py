@@ -11,7 +11,7 @@ import skops.io
 
 from minmin import estimators
 from minmin.cli.solved import is_solved, load_solved
-from minmin.errors import InputError
+from minmin.errors import InputError, name_type
 from minmin.estimators.model import BlockModel
 
 TRUSTED = (
@@ -44,7 +44,7 @@ def load(file: Path) -> Any:
         raise InputError(f"{file} is damaged or is not a model that 'minmin fit --save' wrote") from error
     if not isinstance(model, BlockModel) or not _is_fitted(model):
         raise InputError(
-            f"{file} contains a {type(model).__name__}, not a fitted model; give a file that 'minmin fit --save' wrote"
+            f"{file} contains {name_type(model)}, not a fitted model; give a file that 'minmin fit --save' wrote"
         )
     return model
 

@@ -88,7 +88,7 @@ class Evaluation(ABC):
             self._grad_y = self._compute_grad_y()
         return self._grad_y
 
-    def take_grad_y(self, gradient: Vector, eps: float) -> None:
+    def set_grad_y(self, gradient: Vector, eps: float) -> None:
         """Keep a ∇ᵧf that was computed, and counted, by other means; ``eps`` is the precision that it has."""
         self._grad_y = gradient
         self.note_precision(eps)

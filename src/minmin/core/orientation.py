@@ -77,7 +77,7 @@ class Swapped(Wrapped):
         return self.original.without_terms().swapped()
 
     @property
-    def row_obstacle(self) -> str:
+    def why_no_rows(self) -> str:
         return f"{self.kind} is not known to be a sum over rows"
 
     def counted(self, tally: Tally) -> Swapped:

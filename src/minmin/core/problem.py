@@ -21,7 +21,7 @@ from minmin.core.structure import Structure
 from minmin.core.term import Term
 from minmin.core.traits import Traits
 from minmin.core.vectors import Parts, Vector, first_array, norm
-from minmin.errors import InputError, NonFiniteError, as_count
+from minmin.errors import InputError, NonFiniteError, as_count, name_type
 
 
 class YTask(ABC):
@@ -134,6 +134,8 @@ class Problem(ABC):
         ∇ₓ needs all of them together (a round of communication), while each part has its own ∇ᵧ.
     has_noisy_gradients : bool
         Whether noise was added to the gradients, so that nothing about f can be concluded from how they change.
+    grad_y_from_values : bool
+        Whether ∇ᵧ is a difference of values, so that their errors are in it, too.
     y_is_remote : bool
         Whether y stays with the clients. Then only the newest y can be used, and only the norm of ∇ᵧ is known.
     term_x, term_y : Term or None
@@ -163,6 +165,7 @@ class Problem(ABC):
     part_sizes: tuple[int, ...] = ()
     part_weights: tuple[float, ...] = ()
     has_noisy_gradients: bool = False
+    grad_y_from_values: bool = False
     y_is_remote: bool = False
     term_x: Term | None = None
     term_y: Term | None = None
@@ -181,8 +184,8 @@ class Problem(ABC):
 
     @property
     def kind(self) -> str:
-        """What users call such a problem, for messages."""
-        return type(self).__name__
+        """What users call such a problem, with its article, for messages."""
+        return name_type(self)
 
     @property
     def has_terms(self) -> bool:
@@ -190,7 +193,7 @@ class Problem(ABC):
         return self.term_x is not None or self.term_y is not None
 
     @property
-    def row_obstacle(self) -> str:
+    def why_no_rows(self) -> str:
         """Why a solver cannot draw rows of a sum in y, as a clause; empty if every part's slice is a ``RowSum``."""
         return f"{self.kind} is not known to be a sum over rows"
 
@@ -230,7 +233,7 @@ class Problem(ABC):
         """An array with the library, dtype and device of the problem's data."""
         return np.zeros(0)
 
-    def computes_like(self, x: Vector) -> Array:
+    def prototype_at(self, x: Vector) -> Array:
         """An array of the library, dtype and device in which f is computed at x; vectors may be kept elsewhere."""
         return first_array(x) if self.structure_x is None else self.structure_x.prototype
 
@@ -344,7 +347,7 @@ def evaluate_outside(slice_: Slice, nested: Evaluation) -> Evaluation:
     """The evaluation of a slice where its :attr:`Slice.nested` was evaluated, with the gradients from there."""
     outside = slice_.at(join([nested.x, nested.y]))
     gradient = join([nested.grad_x, nested.grad_y])
-    outside.take_grad_y(gradient, nested.rounding.eps)
+    outside.set_grad_y(gradient, nested.rounding.eps)
     return outside
 
 

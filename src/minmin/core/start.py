@@ -15,7 +15,7 @@ from minmin.core.orientation import Swapped
 from minmin.core.problem import Problem
 from minmin.core.structure import Structure
 from minmin.core.vectors import Parts, Vector, first_array, parts_of
-from minmin.errors import InputError, show
+from minmin.errors import InputError, name_type, show
 
 
 def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector, Vector]:
@@ -23,7 +23,7 @@ def make_start(problem: Problem, x0: Any = None, y0: Any = None) -> tuple[Vector
     return problem.project_start(*_check_start(problem, x0, y0))
 
 
-def explain_moved_start(problem: Problem, x0: Any, y0: Any) -> str:
+def describe_projection(problem: Problem, x0: Any, y0: Any) -> str:
     """Which block of a user's start is not allowed by its term and so was moved; empty if none is."""
     if not problem.has_terms:
         return ""
@@ -118,9 +118,9 @@ def check_start_array(value: Any, size: int, name: str, prototype: Array) -> Arr
     """A checked copy of one array of the user's start."""
     has_arrays = isinstance(value, list | tuple) and any(getattr(part, "ndim", 0) > 0 for part in value)
     if isinstance(value, Mapping) or has_arrays:
-        kind = type(value).__name__ + (" of arrays" if has_arrays else "")
+        kind = name_type(value) + (" of arrays" if has_arrays else "")
         raise InputError(
-            f"{name} is a {kind}; this problem needs one flat array of shape ({size},): "
+            f"{name} is {kind}; this problem needs one flat array of shape ({size},): "
             "minmin.problems.Function(..., x0=, y0=), from_jax and from_torch take nested arrays"
         )
     array = as_real(value, name, prototype)

@@ -22,7 +22,7 @@ from minmin.core.arrays import (
     to_numpy,
 )
 from minmin.core.tree import Expand, Tree, find_leaves
-from minmin.errors import InputError, show
+from minmin.errors import InputError, name_type, show
 
 _HOST_UP_TO = {"jax": 300_000, "others": 30_000}
 """Up to this many variables, vectors of functions that compute on an accelerator are kept in main memory.
@@ -204,8 +204,7 @@ def _make_leaf(value: Any, place: str, name: str, prototype: Array) -> Leaf:
         raise InputError(f"{where} is {show(value)}, not a floating-point number; give {float(value)}")
     hint = ", such as dict(module.named_parameters())" if hasattr(value, "named_parameters") else ""
     raise InputError(
-        f"{where} is a {type(value).__name__}; give arrays and numbers in nested dicts, lists, tuples and NamedTuples"
-        f"{hint}"
+        f"{where} is {name_type(value)}; give arrays and numbers in nested dicts, lists, tuples and NamedTuples{hint}"
     )
 
 

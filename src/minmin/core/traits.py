@@ -26,6 +26,7 @@ class Traits:
     part_sizes: tuple[int, ...]
     part_weights: tuple[float, ...]
     has_noisy_gradients: bool
+    grad_y_from_values: bool
     y_is_remote: bool
     term_x: Term | None
     term_y: Term | None

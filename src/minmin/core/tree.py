@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from minmin.errors import InputError
+from minmin.errors import InputError, name_type
 
 Expand = Callable[[Any], tuple[Sequence[Any], Callable[[Sequence[Any]], Any]] | None]
 """The children of a container of another library, and a function that puts new children into such a container; None if
@@ -77,10 +77,10 @@ class Tree:
     def _read_children(self, container: Container, tree: Any, name: str) -> Sequence[Any]:
         opened = _open(tree, container.expand)
         if opened is None:
-            raise InputError(f"{name} is a {type(tree).__name__}; {self._explain(container)}")
+            raise InputError(f"{name} is {name_type(tree)}; {self._explain(container)}")
         keys, children = opened[0].keys, opened[1]
         if (keys is None) != (container.keys is None) or len(children) != len(self._children):
-            raise InputError(f"{name} is a {type(tree).__name__} of {len(children)}; {self._explain(container)}")
+            raise InputError(f"{name} is {name_type(tree)} of {len(children)}; {self._explain(container)}")
         if not container.keys:
             return children
         for key in container.keys:

@@ -11,8 +11,8 @@ from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.estimators.blocks import Columns
 from minmin.estimators.counts import count_pairs, count_stored, is_sparse
 from minmin.problems.linear.categories import OnesDesign
-from minmin.problems.linear.checked_designs import wrap_checked
-from minmin.problems.linear.designs import Design as LinearDesign
+from minmin.problems.linear.checked_designs import as_design
+from minmin.problems.linear.designs import Design
 from minmin.problems.linear.partitioned import PartitionedDesign
 from minmin.problems.linear.row_pieces import MOST_PAIRS
 from minmin.problems.linear.rows.parts import RowDesign, RowMatrix
@@ -51,10 +51,10 @@ def build_cheap_matrix(matrix: Any, columns: Columns, fit_intercept: bool) -> An
     return whole
 
 
-def _build_for_group(part: PartitionedMatrix, fit_intercept: bool, as_dense: bool) -> LinearDesign:
+def _build_for_group(part: PartitionedMatrix, fit_intercept: bool, as_dense: bool) -> Design:
     """The design of a group of rows; whether it is treated as dense was decided for all groups."""
     pairs = None if as_dense else count_pairs(part, np.ones(part.shape[1], dtype=bool), int(fit_intercept))
-    return wrap_checked(_take_from_partitions(part, fit_intercept, pairs))
+    return as_design(_take_from_partitions(part, fit_intercept, pairs))
 
 
 def _find_pairs(part: Any, intercept: int) -> float | None:
@@ -99,8 +99,8 @@ def make_zero_column(matrix: Any) -> Any:
     return scipy.sparse.csr_array((matrix.shape[0], 1), dtype=matrix.dtype)
 
 
-def _make_zero_design(matrix: PartitionedMatrix) -> LinearDesign:
-    return wrap_checked(make_zero_column(matrix))
+def _make_zero_design(matrix: PartitionedMatrix) -> Design:
+    return as_design(make_zero_column(matrix))
 
 
 def _append_ones(csr: Any) -> Any:

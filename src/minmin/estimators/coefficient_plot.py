@@ -10,14 +10,14 @@ from minmin.errors import InputError, as_count, import_extra, shorten
 from minmin.estimators.blocks import resolve_blocks
 
 if TYPE_CHECKING:
-    from minmin.estimators.summary import Summary
+    from minmin.estimators.summary import CoefficientTable
 
 _MOST_ROWS = 200
 _LONGEST_NAME = 40
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 
-def plot_summary(summary: Summary, columns: Any, top: int) -> Any:
+def plot_summary(summary: CoefficientTable, columns: Any, top: int) -> Any:
     """One line per column of X, from the top in the order of the table; one panel per class or target.
 
     Only the ``top`` columns of the largest ``|z|`` are shown.

@@ -9,7 +9,7 @@ import numpy as np
 from minmin.errors import InputError, as_number, show
 from minmin.estimators.model import BlockModel, Vector
 from minmin.estimators.standard_errors import estimate_errors
-from minmin.estimators.summary import Summary, make_summary
+from minmin.estimators.summary import CoefficientTable, make_summary
 
 
 class StandardErrors(NamedTuple):
@@ -27,7 +27,7 @@ class StandardErrors(NamedTuple):
     intercept: Any
 
 
-class Inference(BlockModel):
+class WithStandardErrors(BlockModel):
     """A linear model that says how exactly the data determine its coefficients."""
 
     def standard_errors(
@@ -85,7 +85,7 @@ class Inference(BlockModel):
         columns: Any = None,
         robust: bool = False,
         level: float = 0.95,
-    ) -> Summary:
+    ) -> CoefficientTable:
         """A table of coefficients with standard errors, z, p values and intervals.
 
         z is the coefficient over its standard error. p values and intervals are those of the normal distribution, or of
@@ -104,7 +104,7 @@ class Inference(BlockModel):
 
         Returns
         -------
-        Summary
+        CoefficientTable
             Prints as a table; ``to_pandas()``, ``to_csv(file)`` and ``plot()``.
         """
         if not 0.0 < as_number(level, "level") < 1.0:

@@ -13,9 +13,9 @@ from sklearn.metrics import d2_tweedie_score, mean_tweedie_deviance
 from minmin.core.rows import reduce_rows
 from minmin.estimators.cluster import lazy
 from minmin.estimators.docs import document
-from minmin.estimators.inference import Inference
-from minmin.estimators.model import Rows, SingleFit, Vector
-from minmin.estimators.path import PathFit
+from minmin.estimators.inference import WithStandardErrors
+from minmin.estimators.model import FixedPenalties, RowData, Vector
+from minmin.estimators.path import CrossValidated
 from minmin.problems.linear.losses import LOSSES, Loss, Tweedie
 
 _MEAN = "the expected target is exp(margin).\nThe intercept is not penalised."
@@ -25,7 +25,7 @@ _document_poisson = document(
 )
 
 
-class LogLink(RegressorMixin, Inference):
+class LogLink(RegressorMixin, WithStandardErrors):
     """Predicts positive numbers; the logarithm of the expected target is linear in the features."""
 
     _why_unbounded = (
@@ -35,12 +35,12 @@ class LogLink(RegressorMixin, Inference):
     _variance_power: float
     """p if the variance of the target is proportional to its mean to the power of p."""
 
-    def _check_target(self, y: Any, weights: Vector | None) -> Rows:
+    def _check_target(self, y: Any, weights: Vector | None) -> RowData:
         low, sign = float(reduce_rows(np.min, y, combine="min")), "<=" if self._variance_power >= 2.0 else "<"
         if low < 0.0 or (low == 0.0 and sign == "<="):
             kind = type(self).__name__.removeprefix("Block").removesuffix("CV").removesuffix("Regressor")
             raise ValueError(f"Some value(s) of y are out of the valid range of a {kind} target: {low:g} {sign} 0.")
-        return Rows(y, weights)
+        return RowData(y, weights)
 
     @lazy
     def predict(self, X: Any, offset: Any = None) -> Vector:
@@ -89,7 +89,7 @@ class PoissonModel(LogLink):
 
 @_document_poisson
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockPoissonRegressor(PoissonModel, SingleFit):
+class BlockPoissonRegressor(PoissonModel, FixedPenalties):
     """Poisson regression with a penalty per block of columns and a proved bound on the gap f - f*.
 
     Examples
@@ -106,7 +106,7 @@ class BlockPoissonRegressor(PoissonModel, SingleFit):
 
 @_document_poisson
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockPoissonRegressorCV(PoissonModel, PathFit):
+class BlockPoissonRegressorCV(PoissonModel, CrossValidated):
     """Poisson regression with a penalty per block of columns, chosen by cross-validation.
 
     Examples
@@ -126,7 +126,7 @@ class BlockPoissonRegressorCV(PoissonModel, PathFit):
     scale="scikit-learn's GammaRegressor has the same scale.",
 )
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockGammaRegressor(LogLink, SingleFit):
+class BlockGammaRegressor(LogLink, FixedPenalties):
     """Gamma regression with a penalty per block of columns and a proved bound on the gap f - f*.
 
     Examples
@@ -149,7 +149,7 @@ class BlockGammaRegressor(LogLink, SingleFit):
     scale="scikit-learn's TweedieRegressor has the same scale.",
 )
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockTweedieRegressor(LogLink, SingleFit):
+class BlockTweedieRegressor(LogLink, FixedPenalties):
     """Tweedie regression with a penalty per block of columns and a proved bound on the gap f - f*.
 
     It fits sums of a random number of positive amounts, such as the claims of a year, many of which are 0.

@@ -18,9 +18,9 @@ from minmin.core.rows import map_rows, reduce_rows
 from minmin.errors import InputError, as_number, show
 from minmin.estimators.cluster import lazy
 from minmin.estimators.docs import document
-from minmin.estimators.inference import Inference
-from minmin.estimators.model import Rows, SingleFit, Vector
-from minmin.estimators.path import PathFit
+from minmin.estimators.inference import WithStandardErrors
+from minmin.estimators.model import FixedPenalties, RowData, Vector
+from minmin.estimators.path import CrossValidated
 from minmin.problems.linear.losses import LOSSES, Loss
 from minmin.problems.linear.softmax import SoftmaxLoss
 
@@ -35,7 +35,7 @@ _document = document(
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Logistic(ClassifierMixin, Inference):
+class Logistic(ClassifierMixin, WithStandardErrors):
     """Predicts classes of any type with the logistic loss or, for more than two classes, the softmax loss."""
 
     class_weight: Any = None
@@ -54,7 +54,7 @@ class Logistic(ClassifierMixin, Inference):
     def _outputs(self) -> tuple[int, ...]:
         return (len(self.classes_),) if len(self.classes_) > 2 else ()
 
-    def _check_target(self, y: Any, weights: Vector | None) -> Rows:
+    def _check_target(self, y: Any, weights: Vector | None) -> RowData:
         self.classes_ = reduce_rows(_find_classes, y, combine="union")
         codes = map_rows(np.searchsorted, self.classes_, y)  # faster than np.unique(y, return_inverse=True)
         if self.class_weight is not None:
@@ -67,7 +67,7 @@ class Logistic(ClassifierMixin, Inference):
                 f"{show(self.classes_[counts.argmax()])}; add samples of another class"
             )
         self._require_classes(codes, weights, "the data")
-        return Rows(map_rows(np.asarray, codes, np.min_scalar_type(len(self.classes_))), weights)
+        return RowData(map_rows(np.asarray, codes, np.min_scalar_type(len(self.classes_))), weights)
 
     def _weigh_classes(self, codes: Vector, weights: Vector | None) -> Vector:
         """The weight of every class; "balanced" classes have the same total weight, as in scikit-learn."""
@@ -158,7 +158,7 @@ def _by_class(margins: Vector, of_two: Callable[[Vector], Vector], of_several: C
 
 @_document
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockLogisticRegression(Logistic, SingleFit):
+class BlockLogisticRegression(Logistic, FixedPenalties):
     """Logistic regression with a penalty per block of columns and a proved bound on the gap f - f*.
 
     Examples
@@ -175,7 +175,7 @@ class BlockLogisticRegression(Logistic, SingleFit):
 
 @_document
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockLogisticRegressionCV(Logistic, PathFit):
+class BlockLogisticRegressionCV(Logistic, CrossValidated):
     """Logistic regression with a penalty per block of columns, chosen by cross-validation.
 
     Examples

@@ -21,7 +21,7 @@ from minmin.datasets.sparse_checks import tidy_csr
 from minmin.errors import DATA_LOST, InputError, NoMinimumError, NonFiniteError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
 from minmin.estimators.cluster import Measure, load_collections, make_example, score_lazily
-from minmin.estimators.design import Design, split_design
+from minmin.estimators.column_split import ColumnSplit, split_columns
 from minmin.estimators.null_model import NullModel, fit_null_model
 from minmin.estimators.partitions import multiply
 from minmin.estimators.penalties import Alphas, resolve_alphas
@@ -30,7 +30,7 @@ from minmin.estimators.table import blank_table_rows, spread_blocks
 from minmin.estimators.targets import check_values, read_given
 from minmin.estimators.text import TextColumns, check_data
 from minmin.log import LOG
-from minmin.problems.linear.checked_designs import wrap_checked
+from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import blank_idle_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
@@ -50,7 +50,7 @@ _ROUNDING = 1024.0
 that, but below this many eps, it is as exact as it can be. Measured: docs/benchmarks/tuning.md."""
 
 
-class Rows(NamedTuple):
+class RowData(NamedTuple):
     """What a user says about every sample beside its features: checked.
 
     Attributes
@@ -67,25 +67,25 @@ class Rows(NamedTuple):
     offset: Vector | None = None
     shift: Any = 0.0
 
-    def select(self, chosen: Any) -> Rows:
+    def select(self, chosen: Any) -> RowData:
         weights, offset = (None if column is None else column[chosen] for column in self[1:3])
-        return Rows(self.target[chosen], weights, offset, self.shift)
+        return RowData(self.target[chosen], weights, offset, self.shift)
 
-    def separate_targets(self) -> Iterator[Rows]:
+    def separate_targets(self) -> Iterator[RowData]:
         """The rows for each of several targets: nothing but the features and penalties is common to their fits."""
         for target, shift in zip(self.target.T, self.shift, strict=True):
             yield self._replace(target=np.ascontiguousarray(target), shift=shift)
 
 
 class Sample(NamedTuple):
-    """Checked data: the design, and what is known of every row of it."""
+    """Checked data: the features, and what else is known of every row of it."""
 
-    design: Design
-    rows: Rows
+    features: ColumnSplit
+    rows: RowData
 
     def select_rows(self, chosen: Any) -> Sample:
         """A part of the data."""
-        return Sample(self.design.select_rows(chosen), self.rows.select(chosen))
+        return Sample(self.features.select_rows(chosen), self.rows.select(chosen))
 
 
 @dataclass(eq=False, repr=False)
@@ -138,10 +138,10 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         return ()
 
     @abstractmethod
-    def _check_target(self, y: Any, weights: Vector | None) -> Rows:
+    def _check_target(self, y: Any, weights: Vector | None) -> RowData:
         """The target in the form that the loss needs, and the weights, multiplied by those of the classes."""
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, RowData, ColumnBlocks]:
         """The matrix, what is known of its rows, and the columns of each block."""
         self._check_parameters()
         if is_dask(X):
@@ -168,13 +168,13 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         column = None if offset is None else check_offset(offset, matrix.shape[0])
         return self._check_rows(matrix, y, weights, column, X)
 
-    def _check_collections(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Rows, ColumnBlocks]:
+    def _check_collections(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, RowData, ColumnBlocks]:
         """The same for Dask collections, which stay where they are."""
         matrix, y, weights, offset = load_collections(self, X, y, sample_weight, offset)
         check_values(y.example, self._numeric_target)
         return self._check_rows(matrix, y, weights, offset, make_example(X))
 
-    def _check_rows(self, matrix: Any, y: Any, weights: Any, offset: Any, X: Any) -> tuple[Any, Rows, ColumnBlocks]:
+    def _check_rows(self, matrix: Any, y: Any, weights: Any, offset: Any, X: Any) -> tuple[Any, RowData, ColumnBlocks]:
         rows = self._check_target(y, weights)
         if offset is not None and self._outputs:
             raise InputError(f"offset needs two classes, and y has {self._outputs[0]}; leave offset out")
@@ -189,20 +189,20 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         if self.max_seconds is not None:
             check_scalar(self.max_seconds, "max_seconds", Real, min_val=0.0, include_boundaries="neither")
 
-    def _design(self, matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable]) -> Design:
+    def _split_features(self, matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable]) -> ColumnSplit:
         outputs = self._outputs[0] if self._outputs else 1
-        return split_design(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
+        return split_columns(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         """Raise if some class has no sample; a regression has no classes."""
 
     def _problem(self, sample: Sample, alphas: Alphas, *, search: bool = False) -> LinearModel:
         """The problem of these samples; ``search``: look for huge columns on disk, too."""
-        X, Y = wrap_checked(sample.design.X), wrap_checked(sample.design.Y)
-        penalties = sample.design.penalties(alphas)
+        X, Y = as_design(sample.features.X), as_design(sample.features.Y)
+        penalties = sample.features.penalties(alphas)
         target, weights, offset, _ = sample.rows
         model = LinearModel(X, Y, self._loss, target, **penalties, sample_weight=weights, offset=offset)
-        columns = {"X": sample.design.x_columns, "Y": sample.design.y_columns}
+        columns = {"X": sample.features.x_columns, "Y": sample.features.y_columns}
         names = self.feature_names_out_
         model.refuse_huge_columns(lambda block, j: f"column {names[columns[block][j]]!r}", everywhere=search)
         return model
@@ -217,9 +217,10 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         sample, if it is known. The bound is that of the coefficients and the intercept which the user gets.
         """
         null = null or fit_null_model(problem, bool(self.fit_intercept))
-        LOG.info("%d columns count as cheap; the null model has f = %.6g", len(sample.design.y_columns), null.value)
+        LOG.info("%d columns count as cheap; the null model has f = %.6g", len(sample.features.y_columns), null.value)
         if start is None and self.fit_intercept:
-            start = self._start_at(sample.design, np.zeros((*self._outputs, sample.design.n_features)), null.intercept)
+            zeros = np.zeros((*self._outputs, sample.features.n_features))
+            start = self._start_at(sample.features, zeros, null.intercept)
         try:
             result = self._run(problem, start, null, self.max_seconds)
         except NonFiniteError:
@@ -228,7 +229,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         if result.status == "stalled" and result.x.dtype == np.float32:
             LOG.info("single precision does not reach tol = %g; the fit goes on in float64", self.tol)
             left = None if self.max_seconds is None else max(self.max_seconds - result.seconds, 0.0)
-            problem = self._problem(sample._replace(design=sample.design.in_double()), alphas)
+            problem = self._problem(sample._replace(features=sample.features.in_double()), alphas)
             result = self._run(problem, (result.x.astype(np.float64), result.y.astype(np.float64)), null, left)
         tolerance = max(self.tol * (null.value - result.fun), _ROUNDING * _EPS * null.scale)
         return include_rounding(result, sample.rows.shift, tolerance), problem
@@ -264,31 +265,31 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         if not hasattr(self, "coef_"):
             return None
         coef, intercept = self._unshape()
-        if coef.shape != (*self._outputs, sample.design.n_features):
+        if coef.shape != (*self._outputs, sample.features.n_features):
             return None
-        return self._start_at(sample.design, coef, intercept - sample.rows.shift)
+        return self._start_at(sample.features, coef, intercept - sample.rows.shift)
 
-    def _start_at(self, design: Design, coef: Vector, intercept: Any) -> tuple[Vector, Vector]:
-        x, y = design.split(coef, intercept)
+    def _start_at(self, features: ColumnSplit, coef: Vector, intercept: Any) -> tuple[Vector, Vector]:
+        x, y = features.split(coef, intercept)
         return x.T.reshape(-1), y.T.reshape(-1)
 
     def _solution(self, sample: Sample, result: Result | list[Result]) -> tuple[Vector, Any]:
         """The coefficients and the intercept in the shapes that users of this estimator expect."""
         if isinstance(result, list):
-            parts = zip(*(self._coefficients(sample.design, one) for one in result), strict=True)
+            parts = zip(*(self._coefficients(sample.features, one) for one in result), strict=True)
             coef, intercept = (np.stack(part) for part in parts)
         else:
-            coef, intercept = self._coefficients(sample.design, result)
+            coef, intercept = self._coefficients(sample.features, result)
         return self._shape(coef, intercept + sample.rows.shift)
 
-    def _coefficients(self, design: Design, result: Result) -> tuple[Vector, Any]:
+    def _coefficients(self, features: ColumnSplit, result: Result) -> tuple[Vector, Any]:
         x, y = (v.reshape(-1, *self._outputs).T for v in (result.x, result.y))
-        return design.coefficients(x, y)
+        return features.coefficients(x, y)
 
     def _set_attributes(self, result: Result | list[Result], sample: Sample, alphas: Alphas) -> None:
         """Set the attributes of a fitted estimator, from one result per target; warn if a tolerance was not proved."""
         self.coef_, self.intercept_ = self._solution(sample, result)
-        self.blocks_ = sample.design.blocks
+        self.blocks_ = sample.features.blocks
         self.alpha_ = alphas
         self.result_ = result
         results = result if isinstance(result, list) else [result]
@@ -340,7 +341,7 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SingleFit(BlockModel):
+class FixedPenalties(BlockModel):
     """An estimator whose penalties are given."""
 
     alpha: Any = 1e-3
@@ -367,12 +368,12 @@ class SingleFit(BlockModel):
         matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)
         self.has_offset_ = offset is not None
         alphas = resolve_alphas(self.alpha, list(blocks))
-        design = self._design(matrix, blocks, [name for name, alpha in alphas.items() if alpha == 0.0])
-        del matrix  # the design may be a copy
-        sample = Sample(design, rows)
+        features = self._split_features(matrix, blocks, [name for name, alpha in alphas.items() if alpha == 0.0])
+        del matrix  # the features may be a copy
+        sample = Sample(features, rows)
         result: Result | list[Result]
         if rows.target.ndim > 1:
-            result = [self._fit_one(Sample(design, one), alphas, None) for one in rows.separate_targets()]
+            result = [self._fit_one(Sample(features, one), alphas, None) for one in rows.separate_targets()]
         else:
             result = self._fit_one(sample, alphas, self._start(sample) if self.warm_start else None)
         self._set_attributes(result, sample, alphas)

@@ -11,7 +11,7 @@ from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
 from minmin.estimators.frames import wrap_frame
 from minmin.estimators.targets import read_given
-from minmin.problems.linear.checked_designs import wrap_checked
+from minmin.problems.linear.checked_designs import as_design
 
 _Vector = np.ndarray[Any, Any]
 
@@ -66,7 +66,7 @@ def _first_difference(known: list[str], names: list[str]) -> str:
 
 def multiply(matrix: Any, coef: _Vector) -> _Vector:
     """The product of checked data with coefficients."""
-    product: _Vector = wrap_checked(matrix).image(coef) if isinstance(matrix, PartitionedMatrix) else matrix @ coef
+    product: _Vector = as_design(matrix).image(coef) if isinstance(matrix, PartitionedMatrix) else matrix @ coef
     return product
 
 

@@ -43,7 +43,7 @@ class _Run(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PathFit(BlockModel):
+class CrossValidated(BlockModel):
     """An estimator whose penalties are chosen from a grid."""
 
     alphas: Any = None
@@ -80,7 +80,7 @@ class PathFit(BlockModel):
         points = resolve_grid(self.alphas, blocks, matrix, rows.weights)
         alphas = [dict(zip(names, point, strict=True)) for point in points.tolist()]
         unpenalised = [name for name, tried in zip(names, points.T, strict=True) if 0.0 in tried]
-        sample = Sample(self._design(matrix, blocks, unpenalised), rows)
+        sample = Sample(self._split_features(matrix, blocks, unpenalised), rows)
         order = path_order(points, [len(columns) for columns in blocks.values()])
         splits = check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, groups)
         data = X, y, sample_weight
@@ -122,7 +122,7 @@ class PathFit(BlockModel):
         runs: dict[int, _Run] = {}
         start = None
         for index in order:
-            problem = problem.with_penalties(**sample.design.penalties(alphas[index]))
+            problem = problem.with_penalties(**sample.features.penalties(alphas[index]))
             result, problem = self._minimise(problem, sample, alphas[index], start, null)
             start = result.x, result.y
             proved = result.success and result.certified
@@ -131,7 +131,7 @@ class PathFit(BlockModel):
 
     def _score_by_loss(self, held_out: Sample) -> _Score:
         """A score: minus the mean loss of the held-out samples."""
-        problem = self._problem(held_out, dict.fromkeys(held_out.design.blocks, 0.0))
+        problem = self._problem(held_out, dict.fromkeys(held_out.features.blocks, 0.0))
         return lambda result: -problem.fix(result.x).at(result.y).value
 
     def _score_by_user(self, sample: Sample, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:

@@ -12,9 +12,9 @@ from sklearn.metrics import r2_score
 from minmin.core.rows import map_rows, reduce_rows
 from minmin.estimators.cluster import lazy
 from minmin.estimators.docs import document
-from minmin.estimators.inference import Inference
-from minmin.estimators.model import Rows, SingleFit, Vector
-from minmin.estimators.path import PathFit
+from minmin.estimators.inference import WithStandardErrors
+from minmin.estimators.model import FixedPenalties, RowData, Vector
+from minmin.estimators.path import CrossValidated
 from minmin.problems.linear.losses import LOSSES, Huber, Loss
 
 _document = document(
@@ -24,10 +24,10 @@ _document = document(
 )
 
 
-class RealTarget(RegressorMixin, Inference):
+class RealTarget(RegressorMixin, WithStandardErrors):
     """Predicts real numbers by the margin itself."""
 
-    def _check_target(self, y: Any, weights: Vector | None) -> Rows:
+    def _check_target(self, y: Any, weights: Vector | None) -> RowData:
         """Subtract the mean from the target if there is an intercept, which absorbs it; f stays the same.
 
         Rounding errors of a run then scale with the spread of y, not with its size.
@@ -36,7 +36,7 @@ class RealTarget(RegressorMixin, Inference):
         with np.errstate(over="ignore", invalid="ignore"):
             mean = reduce_rows(np.sum, y, 0) / y.shape[0] if self.fit_intercept else np.zeros(y.shape[1:])
         shift = np.where(np.isfinite(mean), mean, 0.0)[()]
-        return Rows(y - shift, weights, shift=shift)
+        return RowData(y - shift, weights, shift=shift)
 
     @lazy
     def predict(self, X: Any, offset: Any = None) -> Vector:
@@ -63,7 +63,7 @@ class Gaussian(RealTarget):
 
 @_document
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockRidge(Gaussian, SingleFit):
+class BlockRidge(Gaussian, FixedPenalties):
     """Least squares with a penalty per block of columns and a proved bound on the gap f - f*.
 
     y may have several columns. Each is fitted by itself: ``coef_`` then has a row per target, ``intercept_`` a number,
@@ -90,7 +90,7 @@ class BlockRidge(Gaussian, SingleFit):
     scale="scikit-learn's HuberRegressor estimates delta and has another scale.",
 )
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockHuberRegressor(RealTarget, SingleFit):
+class BlockHuberRegressor(RealTarget, FixedPenalties):
     """Huber regression, which resists outliers, with a penalty per block of columns and a proved bound on the gap.
 
     Examples
@@ -113,7 +113,7 @@ class BlockHuberRegressor(RealTarget, SingleFit):
 
 @_document
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockRidgeCV(Gaussian, PathFit):
+class BlockRidgeCV(Gaussian, CrossValidated):
     """Least squares with a penalty per block of columns, chosen by cross-validation.
 
     Examples

@@ -15,9 +15,9 @@ from minmin.core.vectors import dot
 from minmin.errors import InputError, UnsupportedError, show
 from minmin.estimators.blocks import Columns, resolve_blocks
 from minmin.estimators.cluster import refuse_collections
-from minmin.estimators.design import Design, split_design
+from minmin.estimators.column_split import ColumnSplit, split_columns
 from minmin.estimators.inverse_hessian import FactorisedInverse, InverseHessian, IterativeInverse
-from minmin.estimators.model import BlockModel, Rows, Sample, Vector
+from minmin.estimators.model import BlockModel, RowData, Sample, Vector
 from minmin.estimators.partitions import check_columns
 from minmin.estimators.table import spread_blocks
 from minmin.estimators.variance import Variances, compute_variances
@@ -58,7 +58,7 @@ class Estimates(NamedTuple):
 class _Request(NamedTuple):
     """What is wanted: ``places`` of coefficients, of which the first ``required`` must be determined."""
 
-    design: Design
+    features: ColumnSplit
     places: Vector
     required: int
     n_samples: float
@@ -69,7 +69,7 @@ class _Request(NamedTuple):
 def estimate_errors(
     model: BlockModel, X: Any, y: Any, sample_weight: Any, offset: Any, selector: Any, robust: bool
 ) -> Estimates:
-    """Standard errors at the coefficients of a fitted model; see :meth:`Inference.standard_errors`."""
+    """Standard errors at the coefficients of a fitted model; see :meth:`WithStandardErrors.standard_errors`."""
     check_is_fitted(model)
     refuse_collections(X, "a standard error")
     check_columns(model, X)
@@ -82,14 +82,14 @@ def estimate_errors(
         chosen = resolve_blocks({"columns": selector}, X, model.n_features_in_, names)
         columns = spread_blocks(chosen, matrix)["columns"]
     n_samples, score_weight = _weigh_scores(model, matrix, sample_weight, rows.weights, robust)
-    design = _split(model, matrix, wants_all=selector is None)
-    places = _find_places(design, columns, twin._loss.outputs)
+    features = _split(model, matrix, wants_all=selector is None)
+    places = _find_places(features, columns, twin._loss.outputs)
     required = places.size if selector is None else len(columns) * places.shape[1]
-    request = _Request(design, places, required, n_samples, score_weight, robust)
+    request = _Request(features, places, required, n_samples, score_weight, robust)
     found, distances = [], []
     for of_target, coef, intercept, gap_bound in _separate_targets(model, twin, rows):
-        problem = twin._problem(Sample(design, of_target), model.alpha_)
-        evaluation = problem.evaluate(*twin._start_at(design, coef, intercept))
+        problem = twin._problem(Sample(features, of_target), model.alpha_)
+        evaluation = problem.evaluate(*twin._start_at(features, coef, intercept))
         variances, distance = _estimate_at(model, evaluation, gap_bound, request)
         found.append(variances)
         distances.append(distance)
@@ -104,7 +104,9 @@ def estimate_errors(
     return Estimates(columns, errors, dispersion, freedom, n_samples)
 
 
-def _separate_targets(model: BlockModel, twin: BlockModel, rows: Rows) -> Iterator[tuple[Rows, Vector, Any, float]]:
+def _separate_targets(
+    model: BlockModel, twin: BlockModel, rows: RowData
+) -> Iterator[tuple[RowData, Vector, Any, float]]:
     """The rows of every target, its coefficients and intercept in the form of the problem, and the bound of its fit."""
     coef, intercept = twin._unshape()
     if not isinstance(model.result_, list):
@@ -118,7 +120,7 @@ def _estimate_at(
     model: BlockModel, evaluation: LinearEvaluation, gap_bound: float, request: _Request
 ) -> tuple[Variances, float]:
     """The variances of one target, and how many standard errors the coefficients are from the minimum."""
-    has_all_in_y = len(request.design.x_columns) == 0
+    has_all_in_y = len(request.features.x_columns) == 0
     inverse = FactorisedInverse(evaluation) if has_all_in_y else IterativeInverse(evaluation)
     newton_step = _require_minimum(inverse, gap_bound)
     numbers = request.places.reshape(-1).tolist()
@@ -129,7 +131,7 @@ def _estimate_at(
     lost = np.flatnonzero(np.isnan(values[: request.required]))
     if len(lost):
         kernel = {*(numbers[i] for i in lost), *inverse.find_kernel()}
-        _raise_undetermined(model, request.design, kernel, evaluation.model.loss.outputs)
+        _raise_undetermined(model, request.features, kernel, evaluation.model.loss.outputs)
     return variances, float(np.max(np.abs(newton_step[numbers]) / np.sqrt(np.where(values > 0.0, values, np.inf))))
 
 
@@ -151,8 +153,8 @@ def _weigh_scores(
     return n_samples, of_class / weights.sum()
 
 
-def _split(model: BlockModel, matrix: Any, wants_all: bool) -> Design:
-    """The design: all columns in Y if H is factorised, else as in a fit."""
+def _split(model: BlockModel, matrix: Any, wants_all: bool) -> ColumnSplit:
+    """The features: all columns in Y if H is factorised, else as in a fit."""
     outputs = model._outputs[0] if model._outputs else 1
     width = outputs * (matrix.shape[1] + int(model.fit_intercept))
     factorises = width <= (_FACTORISE_FOR_ALL if wants_all else _FACTORISE)
@@ -163,22 +165,22 @@ def _split(model: BlockModel, matrix: Any, wants_all: bool) -> Design:
         )
     unpenalised = [name for name, alpha in model.alpha_.items() if alpha == 0.0]
     cheap = list(model.blocks_) if factorises else None
-    return split_design(matrix, model.blocks_, unpenalised, cheap, bool(model.fit_intercept), outputs).in_double()
+    return split_columns(matrix, model.blocks_, unpenalised, cheap, bool(model.fit_intercept), outputs).in_double()
 
 
-def _find_places(design: Design, columns: Columns, outputs: int) -> Vector:
+def _find_places(features: ColumnSplit, columns: Columns, outputs: int) -> Vector:
     """The numbers of the coefficients: one row per column, then the intercept; one column per output."""
-    d_x = design.X.shape[1]
-    place = np.empty(design.n_features, dtype=np.intp)
-    place[design.x_columns] = np.arange(len(design.x_columns))
-    place[design.y_columns] = d_x + np.arange(len(design.y_columns))
+    d_x = features.X.shape[1]
+    place = np.empty(features.n_features, dtype=np.intp)
+    place[features.x_columns] = np.arange(len(features.x_columns))
+    place[features.y_columns] = d_x + np.arange(len(features.y_columns))
     chosen = place[columns]
-    if design.fit_intercept:
-        chosen = np.append(chosen, d_x + design.Y.shape[1] - 1)
+    if features.fit_intercept:
+        chosen = np.append(chosen, d_x + features.Y.shape[1] - 1)
     return outputs * chosen[:, None] + np.arange(outputs)
 
 
-def _require_same_labels(model: BlockModel, twin: BlockModel, rows: Rows) -> None:
+def _require_same_labels(model: BlockModel, twin: BlockModel, rows: RowData) -> None:
     """Raise if the model was fitted with other categories or classes, or another number of targets."""
     if twin.categories_ != getattr(model, "categories_", {}):
         raise InputError("text columns of X have other categories than in the fit; give the data of the fit")
@@ -206,11 +208,11 @@ def _require_minimum(inverse: InverseHessian, gap_bound: float) -> Vector:
     return np.concatenate([step.x, step.y])
 
 
-def _raise_undetermined(model: BlockModel, design: Design, numbers: Iterable[int], outputs: int) -> None:
-    d_x = design.X.shape[1]
+def _raise_undetermined(model: BlockModel, features: ColumnSplit, numbers: Iterable[int], outputs: int) -> None:
+    d_x = features.X.shape[1]
     places = sorted({number // outputs for number in numbers})
-    intercept = d_x + design.Y.shape[1] - 1 if design.fit_intercept else -1
-    user = [design.x_columns[p] if p < d_x else design.y_columns[p - d_x] for p in places if p != intercept]
+    intercept = d_x + features.Y.shape[1] - 1 if features.fit_intercept else -1
+    user = [features.x_columns[p] if p < d_x else features.y_columns[p - d_x] for p in places if p != intercept]
     names = [repr(name) for name in model.feature_names_out_[sorted(user)]]
     if intercept in places:
         names.append("the intercept")

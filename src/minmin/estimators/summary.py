@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
+from minmin.deprecation import names_elsewhere
 from minmin.errors import import_extra
 from minmin.estimators.coefficient_plot import plot_summary
 from minmin.estimators.model import BlockModel
@@ -21,7 +22,7 @@ _TEXT = ("block", "name", "class", "target")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summary:
+class CoefficientTable:
     """Coefficients with their standard errors. Prints as a table.
 
     Attributes
@@ -95,7 +96,7 @@ class Summary:
         return plot_summary(self, columns, top)
 
 
-def make_summary(model: BlockModel, found: Estimates, level: float, robust: bool) -> Summary:
+def make_summary(model: BlockModel, found: Estimates, level: float, robust: bool) -> CoefficientTable:
     """The table of a model: by block, with one row per column and output, and the intercept at the end."""
     owner = np.empty(model.coef_.shape[-1], dtype=np.intp)
     for number, features in enumerate(model.blocks_.values()):
@@ -130,8 +131,11 @@ def make_summary(model: BlockModel, found: Estimates, level: float, robust: bool
         "low": coefficients - half,
         "high": coefficients + half,
     }
-    return Summary(columns, level, found.dispersion, found.n_samples, robust)
+    return CoefficientTable(columns, level, found.dispersion, found.n_samples, robust)
 
 
 def _format(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
+
+
+__getattr__ = names_elsewhere(__name__, renamed={"Summary": f"{__name__}:CoefficientTable"})

@@ -13,7 +13,7 @@ import scipy.sparse
 from minmin.core.rows import Reduction, RowValue, reduce_rows
 from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.problems.linear.categories import CategoricalDesign
-from minmin.problems.linear.checked_designs import wrap_checked
+from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import blank_idle_rows
 
 Vector = np.ndarray[Any, Any]
@@ -101,7 +101,7 @@ class Table:
     def column_squares(self, weights: Vector) -> Vector:
         """The weighted sum of squares of every feature."""
         squares = np.empty(self.shape[1])
-        squares[self._number_features] = wrap_checked(self.numbers).column_squares(weights)
+        squares[self._number_features] = as_design(self.numbers).column_squares(weights)
         squares[self._text_features] = self._categories.to_like(weights, "X").column_squares(weights)
         return squares
 

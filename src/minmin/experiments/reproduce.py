@@ -24,7 +24,7 @@ from minmin.experiments.summary import summarise
 from minmin.files import write_atomically
 
 
-class Report(NamedTuple):
+class Reproduction(NamedTuple):
     """A finished report: its page, the number of runs in it, and the verdicts."""
 
     page: Path
@@ -40,7 +40,7 @@ def reproduce(
     tol: float,
     a9a: Path | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Report:
+) -> Reproduction:
     """Run the paper's experiments and write a report on them.
 
     Parameters
@@ -95,4 +95,4 @@ def reproduce(
     )
     for name, content in contents.items():
         write_atomically(out / name, content)
-    return Report(out / "index.html", len(wanted), claims)
+    return Reproduction(out / "index.html", len(wanted), claims)

@@ -20,7 +20,7 @@ from minmin.errors import InputError, as_count, as_number
 from minmin.federated.problem import RemoteSlice
 from minmin.federated.tasks import ClientTask, Outcome
 from minmin.methods.base import Candidate, Method
-from minmin.methods.inner.partial_minimum import LowerY
+from minmin.methods.inner.partial_minimum import DescendInY
 from minmin.methods.needs import require_constants
 
 _NEVER = 10**9
@@ -84,7 +84,7 @@ class ReconstructionTask(LocalTask):
 
     def run_at_client(self, problem: Problem, x: Array, memory: LocalMemory) -> Outcome:
         inner = "newton" if problem.has_y_hessian else "lbfgs"
-        task = LowerY(inner, _RECONSTRUCTION_TOL, None, stateless=True)
+        task = DescendInY(inner, _RECONSTRUCTION_TOL, None, stateless=True)
         solved, evaluation = task.run(problem.fix(x), task.begin(memory.y))
         x_i, y = _descend(problem, x, solved.y, self.steps, self.step_x, 0.0, 0.0)
         return Outcome(memory._replace(y=y), evaluation, x - x_i)

@@ -26,7 +26,7 @@ from minmin.federated.protocol import Envelope, Message, MessageError
 from minmin.federated.ranges import WEIGHTS
 from minmin.federated.store import ClientState, MemoryStore, StateStore
 from minmin.federated.tasks import build_task, public_part, run_task
-from minmin.problems.sum import JOINTLY_EXPENSIVE, Sum
+from minmin.problems.sum import COST_RATIO_OF_SUM, Sum
 
 
 class Client:
@@ -114,7 +114,7 @@ class Client:
         except MessageError:
             return Envelope(protocol.Refusal("", 0, "malformed"))
         try:
-            with full_float32(self._problem.computes_like(self.y0)):
+            with full_float32(self._problem.prototype_at(self.y0)):
                 return self._reply_to(message, request)
         except Exception as error:
             return _refuse(message, f"raised {type(error.__cause__ or error).__name__}")
@@ -132,7 +132,7 @@ class Client:
 
     def _describe(self, message: protocol.DescribeRequest) -> protocol.Description:
         p = self._problem
-        constants, has_value = p.constants_for(JOINTLY_EXPENSIVE), p.has_value
+        constants, has_value = p.constants_for(COST_RATIO_OF_SUM), p.has_value
         if self.clip_and_noise is not None:  # a bound would be computed from vectors that are not gradients
             constants = None if constants is None else replace(constants, source="estimated")
             has_value = False
@@ -169,7 +169,7 @@ class Client:
         if state is not None and type(state.memory) is type(memory):  # another kind of task starts from y alone
             memory = state.memory
         memory, evaluation, vector = run_task(task, self._problem, to_like(message.x, self.y0), memory)
-        if getattr(memory, "outside", False):  # as in YMemory; the memories of most tasks have no such field
+        if getattr(memory, "outside_domain", False):  # as in YMemory; the memories of most tasks have no such field
             y, reply = memory.y, self._reply_outside(message, memory, started)
         else:
             y, known = evaluation.y, public_part(memory)

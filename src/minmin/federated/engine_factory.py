@@ -11,7 +11,7 @@ from array_api_compat import is_array_api_obj
 
 from minmin.core.start import is_flat
 from minmin.core.structure import Structure, require_same_structure
-from minmin.errors import InputError, as_count, near_names, show
+from minmin.errors import InputError, as_count, name_type, near_names, show
 from minmin.federated.client import Client
 from minmin.federated.engines import ENGINES, Engine
 
@@ -58,5 +58,5 @@ def _check_clients(clients: Any, engine: Any) -> tuple[list[Client], int]:
         raise InputError("a federation needs at least one client")
     for i, client in enumerate(local_clients):
         if not isinstance(client, Client):
-            raise InputError(f"client {i} is a {type(client).__name__}; give minmin.federated.Client(problem, weight)")
+            raise InputError(f"client {i} is {name_type(client)}; give minmin.federated.Client(problem, weight)")
     return local_clients, count

@@ -64,10 +64,10 @@ class Federation(Problem):
 
     @property
     def kind(self) -> str:
-        return "federation"
+        return "a federation"
 
     @property
-    def row_obstacle(self) -> str:
+    def why_no_rows(self) -> str:
         return "the rows are with the clients"
 
     @property
@@ -222,7 +222,7 @@ class _RemoteEvaluation(Evaluation):
 
     @property
     def nonfinite_place(self) -> str:
-        outside = [number for number, reply in enumerate(self._replies) if reply.memory.get("outside", False)]
+        outside = [number for number, reply in enumerate(self._replies) if reply.memory.get("outside_domain", False)]
         return f" at {self._federation.session.name_clients(outside)}" if outside else ""
 
 

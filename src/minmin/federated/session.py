@@ -240,7 +240,7 @@ class Session:
             for name, number in reply.memory.items():
                 if math.isnan(number) or (number < 0 and name in never_negative):
                     return f"sent {name} = {number:g}"
-            outside = reply.memory.get("outside", False)  # of f's domain, where there is no value
+            outside = reply.memory.get("outside_domain", False)  # of f's domain, where there is no value
             if value and sends_values and not outside and not (reply.value is not None and math.isfinite(reply.value)):
                 return f"sent value = {reply.value}, which must be finite"
             return None

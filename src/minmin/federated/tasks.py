@@ -14,7 +14,7 @@ from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, YTask
 from minmin.errors import InputError
 from minmin.methods.bam_steps import YHalf
-from minmin.methods.inner.partial_minimum import LowerY
+from minmin.methods.inner.partial_minimum import DescendInY
 
 
 class Outcome(NamedTuple):
@@ -43,7 +43,7 @@ class ClientTask(YTask):
         raise TypeError(f"{type(self).__name__} needs the whole problem of a client; call run_at_client()")
 
 
-CORE_TASKS = (YHalf, LowerY)
+CORE_TASKS = (YHalf, DescendInY)
 """The tasks of reduced-lbfgs and bam. Importing them registers them, so that clients can run them."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from minmin.core.arrays import Array, to_like, to_numpy
 from minmin.core.vectors import Parts
-from minmin.errors import CheckpointError
+from minmin.errors import CheckpointError, name_type
 
 
 def encode(tree: Any, notes: Mapping[str, Any], types: Iterable[type] | None = None) -> bytes:
@@ -53,7 +53,7 @@ def _require_types(tree: Any, allowed: set[type]) -> None:
     if isinstance(tree, tuple):
         if hasattr(tree, "_fields") and type(tree) not in allowed:
             raise TypeError(
-                f"a state holds a {type(tree).__name__}, which the method's state_types do not name; add it there"
+                f"a state holds {name_type(tree)}, which the method's state_types do not name; add it there"
             )
         for item in tree:
             _require_types(item, allowed)

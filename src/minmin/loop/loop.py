@@ -139,7 +139,7 @@ class Loop:
         self._tally = make_tally(criteria, clock)
         self._problem = outer.orient(problem.counted(self._tally))
         self._recorder = Recorder(problem, outer, clock, self._tally, callback, progress, extra_metrics)
-        self._rules = StoppingRules(criteria, method.patience(self._problem), has_terms=problem.has_terms)
+        self._rules = StoppingRules(criteria, method.patience(self._problem), problem)
         self._observes_always = criteria.needs_every_value or self._recorder.is_watched()
         self._newest_only = problem.y_is_remote
         self._steps = 0

@@ -146,8 +146,8 @@ class StoppingRules:
     criteria : StoppingCriteria
     patience : int
         The number of iterations within which the largest bound must halve.
-    has_terms : bool
-        Whether the problem has terms. The rounding errors in their values hide small gaps, but not small gradients.
+    problem : Problem
+        Rounding errors in the values of its terms hide small gaps, but not small gradients.
 
     Attributes
     ----------
@@ -156,9 +156,14 @@ class StoppingRules:
     progress : Progressing
     """
 
-    def __init__(self, criteria: StoppingCriteria, patience: int, *, has_terms: bool = False):
+    def __init__(self, criteria: StoppingCriteria, patience: int, problem: Problem):
         self.criteria = criteria
-        self._looks_at_gradients = has_terms and criteria.needs_gradients_alone
+        self._looks_at_gradients = problem.has_terms and criteria.needs_gradients_alone
+        self._by_values = problem.grad_y_from_values
+        self._errors, self._doubt = "rounding errors", GRADIENT_MAY_BE_WRONG
+        if self._by_values:
+            self._errors = "errors of differences of values in place of ∇ᵧf"
+            self._doubt = f"there are {self._errors}; or {GRADIENT_MAY_BE_WRONG}"
         self.first_value = math.nan
         self.progress = Progressing()
         self._patience = patience
@@ -199,7 +204,7 @@ class StoppingRules:
         return End(
             "stalled",
             f"{evidence}; the point may be a local minimum or a saddle point; "
-            f"give assume_convex=False if a stationary point is enough; or {GRADIENT_MAY_BE_WRONG}",
+            f"give assume_convex=False if a stationary point is enough; or {self._doubt}",
         )
 
     def check_target(self, value: float) -> End | None:
@@ -246,7 +251,8 @@ class StoppingRules:
         ``value`` is the last known f. ``hidden`` says that rounding errors hide the gain of the last step.
         """
         if candidate.reason:
-            return End("stalled", candidate.reason)
+            doubt = f"; or there are {self._errors}" if self._by_values else ""
+            return End("stalled", candidate.reason + doubt)
         if candidate.exhausted or hidden:
             return End("stalled", self._explain_exhaustion(candidate, best))
         progress = self.progress
@@ -268,7 +274,7 @@ class StoppingRules:
                 return End(
                     "stalled",
                     f"no bound was found in {steps} iterations: f may be unbounded below, the method may give no bound "
-                    f"(then give tol=0 and a budget or a target_value), or {GRADIENT_MAY_BE_WRONG}",
+                    f"(then give tol=0 and a budget or a target_value), or {self._doubt}",
                 )
             if progress.largest_bound > 0.5 * progress.largest_bound_before:
                 if self._looks_at_gradients:
@@ -277,7 +283,7 @@ class StoppingRules:
                 return End(
                     "stalled",
                     f"over {self._patience} iterations the bound has not halved; it is {best.value:.3g} at best: "
-                    f"{advice}there are rounding errors, wrong constants, or {GRADIENT_MAY_BE_WRONG}",
+                    f"{advice}there are {self._errors}, wrong constants, or {GRADIENT_MAY_BE_WRONG}",
                 )
             if progress.largest_bound > 0.0:
                 progress = progress._replace(largest_bound=0.0, largest_bound_before=progress.largest_bound)
@@ -291,12 +297,13 @@ class StoppingRules:
 
     def _explain_exhaustion(self, candidate: Candidate, best: Bound) -> str:
         if math.isinf(best.value):
-            return f"no step makes progress, and no bound was found: f may have no minimum, or {GRADIENT_MAY_BE_WRONG}"
+            return f"no step makes progress, and no bound was found: f may have no minimum, or {self._doubt}"
         single = dtype_name(first_array(candidate.x)) == "float32"
         by_gradients = self.criteria.needs_gradients_alone
         remedy = "give float64 data" if single else f"give a larger {'gtol' if by_gradients else 'tol'}"
+        remedy += ", or grad_y" if self._by_values else ""
         about = "an estimated bound" if best.basis == "estimate" else "a bound"
-        told = f"rounding errors hide further progress below {about} of {best.value:.3g}; {remedy}"
+        told = f"{self._errors} hide further progress below {about} of {best.value:.3g}; {remedy}"
         if best.value <= _NEAR_FLOOR * best.floor:
             return told
         return f"{told}; or {_PENALTY_OR_BOUNDS if best.basis == 'data' else GRADIENT_MAY_BE_WRONG}"

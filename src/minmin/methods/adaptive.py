@@ -36,7 +36,7 @@ _PATIENCE = 20_000
 _PROBE = 1e-3
 """The length of the probing step at the start, as a fraction of max(1, norm of the start). A choice: it only has to be
 far above rounding and, where f is not quadratic, short."""
-_FORGET, _FORGET_MU = 0.99, 0.9995
+_DECAY_OF_L, _DECAY_OF_MU = 0.99, 0.9995
 """L falls, and mu rises, by these factors per step until a secant says otherwise.
 Measured: docs/benchmarks/tuning.md."""
 
@@ -50,12 +50,12 @@ class Seen(NamedTuple):
     mu_y: float
 
     def add(self, found: Seen) -> Seen:
-        """With a new secant; older ones are slowly forgotten, since f may be flatter or more curved elsewhere."""
+        """With a new secant; what older ones showed decays, since f may be flatter or more curved elsewhere."""
         return Seen(
-            max(_FORGET * self.L_x, found.L_x),
-            max(_FORGET * self.L_y, found.L_y),
-            min(self.mu_x / _FORGET_MU, found.mu_x),
-            min(self.mu_y / _FORGET_MU, found.mu_y),
+            max(_DECAY_OF_L * self.L_x, found.L_x),
+            max(_DECAY_OF_L * self.L_y, found.L_y),
+            min(self.mu_x / _DECAY_OF_MU, found.mu_x),
+            min(self.mu_y / _DECAY_OF_MU, found.mu_y),
         )
 
     def join(self) -> Seen:
@@ -110,7 +110,7 @@ class Adaptive(Method):
 
     Algorithm: the method takes its steps with estimated constants. Between two points in a row where both gradients are
     known, with differences d, L_x >= |d∇ₓf|²/<d∇f, dz> and μ_x <= <d∇f, dz>/|dx|², and the same for y. The largest such
-    L and a fraction of the least such μ are the estimates; both slowly forget. A step that shows a much larger L is
+    L and a fraction of the least such μ are the estimates; older ones decay. A step that shows a much larger L is
     taken again with it. The first secants are those of short probing steps in each block, which cost two calls of each
     gradient. nag uses one of these again.
 

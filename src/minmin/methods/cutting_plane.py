@@ -15,7 +15,7 @@ from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, 
 from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, InputError, NonFiniteError, as_number
 from minmin.methods.base import Candidate, Method
 from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingState, find_value_size, find_y_error
-from minmin.methods.inner.partial_minimum import LowerY, YMemory
+from minmin.methods.inner.partial_minimum import DescendInY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.needs import Feature, Need
 from minmin.methods.secants import SecantPoint, check_constants
@@ -80,7 +80,7 @@ class CuttingPlane(Method):
     """
 
     name: ClassVar[str] = "cutting-plane"
-    state_types: ClassVar[tuple[type, ...]] = (CuttingState, Cut, Ball, Grid, SecantPoint, *LowerY.memory_types)
+    state_types: ClassVar[tuple[type, ...]] = (CuttingState, Cut, Ball, Grid, SecantPoint, *DescendInY.memory_types)
     radius: float | None = None
     inner: str = "lbfgs"
 
@@ -98,14 +98,14 @@ class CuttingPlane(Method):
         return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> CuttingState:
-        task = LowerY(self.inner, None, problem.constants, stateless=False)
+        task = DescendInY(self.inner, None, problem.constants, stateless=False)
         radius = _FIRST_RADIUS * max(norm(x), 1.0) if self.radius is None else float(self.radius)
         start = Candidate(x, y)
         parts = tuple(task.begin(part) for part in parts_of(y))
         return CuttingState(x, parts, Ball(x, radius, self.radius is not None), start, start)
 
     def step(self, problem: Problem, state: CuttingState) -> CuttingState:
-        y, evaluation, y_error = self._lower_y(problem, state)
+        y, evaluation, y_error = self._descend_in_y(problem, state)
         if not math.isfinite(evaluation.value + evaluation.grad_x_norm + evaluation.grad_y_norm):
             if state.best.value is None:
                 raise NonFiniteError(explain_nonfinite(evaluation))
@@ -130,12 +130,12 @@ class CuttingPlane(Method):
         state = state._replace(best=state.best._replace(not_convex=not_convex, revokes=revokes))
         return self._move(problem, state.choose_ball(problem, evaluation))
 
-    def _lower_y(self, problem: Problem, state: CuttingState) -> tuple[tuple[YMemory, ...], Evaluation, float]:
+    def _descend_in_y(self, problem: Problem, state: CuttingState) -> tuple[tuple[YMemory, ...], Evaluation, float]:
         """Lower f in y at the next x. The memories, the evaluation there, and δ."""
         slice_, memories = problem.fix(state.x), state.y
         allowed = None if math.isinf(state.gap) else _Y_SHARE * state.gap
         for _ in range(_MOST_Y_SOLVES):
-            task = LowerY(self.inner, allowed, problem.constants, stateless=False)
+            task = DescendInY(self.inner, allowed, problem.constants, stateless=False)
             memories, evaluation = slice_.run_on_parts(task, memories)
             error = find_y_error(problem, evaluation, memories)
             if allowed is None or not error > max(_MOST_Y_ERROR * state.gap, state.noise):

@@ -205,18 +205,17 @@ def _lack_of_split(problem: Problem) -> str:
     if isinstance(problem, SplitProblem):
         return ""
     return (
-        f"needs f + g, whose gradients it asks for separately, and not {'an' if problem.kind[0] in 'AEIOU' else 'a'} "
-        f"{problem.kind}: give "
+        f"needs f + g, whose gradients it asks for separately, and not {problem.kind}: give "
         "minmin.problems.Split(f, g), with f the expensive one"
     )
 
 
 def _lack_of_rows(problem: Problem) -> str:
-    if not problem.row_obstacle:
+    if not problem.why_no_rows:
         return ""
     return (
         "draws rows of a sum over rows in y, such as a GLM with the logistic or the squared loss; "
-        f"{problem.row_obstacle}"
+        f"{problem.why_no_rows}"
     )
 
 

@@ -13,7 +13,7 @@ from minmin.errors import InputError, as_number
 from minmin.log import LOG
 from minmin.methods.bam import Bam
 from minmin.methods.base import DEFAULT_PATIENCE, NO_TARGET, Candidate, Method, Target, require_choice, require_flag
-from minmin.methods.inner.partial_minimum import LowerY
+from minmin.methods.inner.partial_minimum import DescendInY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.needs import ALL_FEATURES, Feature, Need
 from minmin.methods.reduced_state import GapEstimate, ReducedState
@@ -65,7 +65,7 @@ class ReducedLbfgs(Method):
     state_types: ClassVar[tuple[type, ...]] = (
         ReducedState,
         GapEstimate,
-        *LowerY.memory_types,
+        *DescendInY.memory_types,
         Watch,
         Visit,
         *Bam.state_types,

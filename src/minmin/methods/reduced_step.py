@@ -17,7 +17,7 @@ from minmin.errors import NonFiniteError
 from minmin.methods.bam import Bam
 from minmin.methods.base import NO_TARGET, Candidate, Target
 from minmin.methods.inner.goal import MOST_GROWTH, first_step, grow_where_flat, limit_length
-from minmin.methods.inner.partial_minimum import LowerY
+from minmin.methods.inner.partial_minimum import DescendInY
 from minmin.methods.proximal_step import find_proximal_step, map_gradients
 from minmin.methods.reduced_state import ReducedState, largest_curvatures
 from minmin.methods.secants import check_constants
@@ -71,16 +71,16 @@ class ReducedStep:
         # As far as constants tell, f may rise so fast along a step that y goes astray at an x that is then rejected.
         self._may_explode = constants is not None and math.isinf(max(constants.L_x, constants.L_y))
         self._most_restarts = _MOST_RESTARTS_WITHOUT_CONSTANTS if constants is None else _MOST_RESTARTS
-        watches = "values" if self._is_watched and self._has_value else "gradients"
-        watches = watches if self._is_watched or self._may_explode else "nothing"
+        checks = "values" if self._is_watched and self._has_value else "gradients"
+        checks = checks if self._is_watched or self._may_explode else "nothing"
         if inner == "auto":
             inner = "newton" if problem.part_sizes and problem.has_y_hessian else "lbfgs"
-        self.make_task = partial(LowerY, inner, constants=constants, stateless=stateless, watches=watches)
+        self.make_task = partial(DescendInY, inner, constants=constants, stateless=stateless, checks=checks)
         self._stateless = stateless
 
     def begin(self, state: ReducedState) -> ReducedState:
         """The state at the start, after f was lowered in y."""
-        state, evaluation, is_inside = self._lower_y(state, state.x, None)
+        state, evaluation, is_inside = self._descend_in_y(state, state.x, None)
         if not is_inside:
             hint = "; with stateless=True, y starts from zero" if self._stateless else ""
             raise NonFiniteError(explain_nonfinite(evaluation) + hint)
@@ -105,7 +105,7 @@ class ReducedStep:
         y = state.y if is_remote else tuple(part._replace(y=move(part.y)) for part in state.y)
         x = move(state.x)
         x = x if self._term is None else self._term.project(x)
-        state, evaluation, is_inside = self._lower_y(state._replace(y=y), x, None)
+        state, evaluation, is_inside = self._descend_in_y(state._replace(y=y), x, None)
         if not is_inside:
             return state
         state = self._judge(state, evaluation)
@@ -120,7 +120,7 @@ class ReducedStep:
         direction = self._find_direction(state, units)
         search = StepSearch(state.x, state.gradient, direction, self._term, units, _OVERSHOOT)
         if search.slope == 0.0 and norm(direction) == 0.0:
-            lowered, evaluation, _ = self._lower_y(state, state.x, None)
+            lowered, evaluation, _ = self._descend_in_y(state, state.x, None)
             stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
             pairs = Pairs() if stuck else state.pairs  # which may have made the step so short
             return self._judge(lowered._replace(stuck=stuck, pairs=pairs), evaluation)
@@ -128,7 +128,7 @@ class ReducedStep:
         if state.gain > _MOST_LEFT * expected_gain:
             ratio = _TIGHTEN * state.inner_tolerance_ratio
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
-            lowered, evaluation, _ = self._lower_y(state, state.x, allowed)
+            lowered, evaluation, _ = self._descend_in_y(state, state.x, allowed)
             return self._judge(lowered._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1), evaluation)
         moved, evaluation, found = self._move_x(state, search, units, state.inner_tolerance_ratio * expected_gain)
         if found and not is_same_point(units * state.x, units * moved.x, evaluation.rounding.eps):
@@ -160,7 +160,7 @@ class ReducedStep:
             direction = grow_where_flat(direction, state.flat_length)
         return direction * (1.0 / units)
 
-    def _lower_y(
+    def _descend_in_y(
         self, state: ReducedState, x: Vector, allowed: float | None, *, retries: bool = False
     ) -> tuple[ReducedState, Evaluation, bool]:
         """The state at x after f was lowered in y, the evaluation there, and whether f is finite.
@@ -169,7 +169,7 @@ class ReducedStep:
         """
         problem, task = self._problem, self.make_task(allowed=allowed, retries=retries)
         y, evaluation = problem.fix(x).run_on_parts(task, state.y)
-        if any(map(attrgetter("outside"), y)):
+        if any(map(attrgetter("outside_domain"), y)):
             return state._replace(x=x, y=y), evaluation, False
         watch = state.watch
         if self._is_watched:
@@ -187,7 +187,7 @@ class ReducedStep:
         term, lowest, retries = self._term, state.watch.lowest_value, False
         start, gradient, kept = search.start, search.gradient, None if term is None else _KEPT_PAIRS_WITH_TERM
         while True:
-            state, evaluation, is_inside = self._lower_y(state, search.v, allowed, retries=retries)
+            state, evaluation, is_inside = self._descend_in_y(state, search.v, allowed, retries=retries)
             is_short = search.measure(state.gradient if is_inside else math.nan * gradient)
             step, change = units * search.step, search.change * (1.0 / units)
             size, least = dot(step, step), state.min_curvature_seen
@@ -208,7 +208,7 @@ class ReducedStep:
                 break
             retries = True
         if not is_inside or (not found and (self._may_explode or is_too_high)):
-            state, evaluation, is_inside = self._lower_y(state, start, None, retries=True)
+            state, evaluation, is_inside = self._descend_in_y(state, start, None, retries=True)
             if not is_inside:
                 raise NonFiniteError(explain_nonfinite(evaluation))
         return state, evaluation, found

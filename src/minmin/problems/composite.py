@@ -42,7 +42,7 @@ class Composite(Wrapped):
     def __init__(self, problem: Problem, term_x: Term | None = None, term_y: Any = None):
         require_problem(problem, "problem")
         if problem.has_terms:
-            raise InputError(f"this {type(problem).__name__} has a term already; give all terms at once")
+            raise InputError("this problem has a term already; give all terms at once")
         if problem.y_is_remote:
             raise InputError("terms are not supported in a federation yet; minmin.Sum of Composite problems runs here")
         require_two_blocks(problem, "Composite")

@@ -101,7 +101,7 @@ class Function(Problem):
         if any(given is not None for given in of_blocks.values()):
             of_two = {"grad_x": grad_x, "grad_y": grad_y, "d_x": d_x, "d_y": d_y, "x0": x0, "y0": y0}
             of_two |= {"constants": constants, "value_error": value_error}
-            self._take_blocks(value, of_blocks, of_two)
+            self._set_blocks(value, of_blocks, of_two)
             return
         for name, function in {"value": value, "grad_x": grad_x, "grad_y": grad_y}.items():
             if not callable(function) and not (name != "grad_x" and function is None):
@@ -114,7 +114,7 @@ class Function(Problem):
         self.value = value
         self.grad_x = grad_x
         self.grad_y = grad_y
-        self.has_value = value is not None
+        self.has_value, self.grad_y_from_values = value is not None, grad_y is None
         self._constants = c = require_constants_type(constants)
         if grad_y is None and c is not None and math.isinf(c.L_x + c.L_y):
             raise InputError("give a finite L_x and L_y, or no constants: L says how exact differences of f are")
@@ -122,9 +122,9 @@ class Function(Problem):
             self.d_x, self.d_y = require_size(d_x, "d_x"), require_size(d_y, "d_y")
         else:
             _require_examples_alone(d_x, d_y, x0, y0)
-            self._take_structures(*make_structures(_read_list(x0), _read_list(y0)))
+            self._set_structures(*make_structures(_read_list(x0), _read_list(y0)))
 
-    def _take_blocks(self, value: Any, given: dict[str, Any], of_two: dict[str, Any]) -> None:
+    def _set_blocks(self, value: Any, given: dict[str, Any], of_two: dict[str, Any]) -> None:
         """Become a function of several blocks."""
         for name, argument in of_two.items():
             if argument is not None:
@@ -139,9 +139,9 @@ class Function(Problem):
         self._grads = check_grads(given["grads"], layout.sizes)
         self.value_error = None
         self.has_value = value is not None
-        self._take_layout(layout)
+        self._set_layout(layout)
 
-    def _take_layout(self, layout: BlockLayout) -> None:
+    def _set_layout(self, layout: BlockLayout) -> None:
         self.blocks = layout
         self.d_x, self.d_y, self._constants = layout.d_x, layout.d_y, layout.constants
         self.value = None if self._value_of_blocks is None else BlockValue(self._value_of_blocks, layout)
@@ -152,18 +152,18 @@ class Function(Problem):
         """y ↦ f(x, y) as a function of the blocks in y."""
         assert self.blocks is not None
         twin = copy(self)
-        twin._take_layout(self.blocks.fix(x if self.structure_x is None else self.structure_x.unflatten(x)))
+        twin._set_layout(self.blocks.fix(x if self.structure_x is None else self.structure_x.unflatten(x)))
         if self.structure_x is not None:
             example = self.structure_x.prototype
-            twin._take_structures(*make_structures(zeros(twin.d_x, example), zeros(twin.d_y, example)))
+            twin._set_structures(*make_structures(zeros(twin.d_x, example), zeros(twin.d_y, example)))
         return twin
 
-    def _take_structures(self, structure_x: Structure, structure_y: Structure) -> None:
+    def _set_structures(self, structure_x: Structure, structure_y: Structure) -> None:
         self.structure_x, self.structure_y = structure_x, structure_y
         self.d_x, self.d_y = structure_x.size, structure_y.size
         self._prototype = choose_prototype(structure_x, structure_y)
 
-    def with_vectors_like(self, x0: Any, y0: Any) -> Function:
+    def for_start(self, x0: Any, y0: Any) -> Function:
         """The same function for a start of another library: callables get such arrays, methods compute with cheap ones.
 
         See :func:`minmin.core.structure.choose_prototype`.
@@ -176,7 +176,7 @@ class Function(Problem):
         if self.structure_x is not None or not foreign:
             return self
         twin = copy(self)
-        twin._take_structures(*make_structures(zeros(self.d_x, given[0]), zeros(self.d_y, given[0])))
+        twin._set_structures(*make_structures(zeros(self.d_x, given[0]), zeros(self.d_y, given[0])))
         return twin
 
     @property

@@ -20,7 +20,7 @@ from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrd
 from minmin.core.vectors import dot, largest_entry
 from minmin.errors import InputError, as_count, as_number
 from minmin.problems.spectrum import (
-    EXPENSIVE,
+    COST_RATIO,
     ProvedConstants,
     ValidPairs,
     convexity_frontier,
@@ -76,7 +76,7 @@ class Quadratic(SecondOrderProblem):
         if sizes is not None:
             if d_x is not None or constants is not None:
                 raise InputError("leave d_x and constants out: sizes says what the blocks are; see L, mu and costs")
-            self._take_layout(self._make_layout(sizes, L, mu, costs))
+            self._set_layout(self._make_layout(sizes, L, mu, costs))
             return
         for name, given in {"L": L, "mu": mu, "costs": costs}.items():
             if given is not None:
@@ -96,12 +96,12 @@ class Quadratic(SecondOrderProblem):
         if L is not None:
             return layout
         if len(layout.sizes) == 2:
-            c = ProvedConstants(partial(_find_valid_pairs, self.H, layout.sizes[0])).choose(EXPENSIVE)
+            c = ProvedConstants(partial(_find_valid_pairs, self.H, layout.sizes[0])).choose(COST_RATIO)
             return make_layout(sizes, (c.L_x, c.L_y), (c.mu_x, c.mu_y), costs, "proved")
         proved_L, proved_mu = prove_constants(to_numpy(self.H).astype(np.float64), layout.sizes)
         return make_layout(sizes, proved_L, proved_mu, costs, "proved")
 
-    def _take_layout(self, layout: BlockLayout) -> None:
+    def _set_layout(self, layout: BlockLayout) -> None:
         self.blocks = layout
         self.d_x, self.d_y = layout.d_x, layout.d_y
         self._given = layout.constants
@@ -126,7 +126,7 @@ class Quadratic(SecondOrderProblem):
 
     @property
     def constants(self) -> Constants:
-        return self._proof.choose(EXPENSIVE) if self._given is None else self._given
+        return self._proof.choose(COST_RATIO) if self._given is None else self._given
 
     @property
     def prototype(self) -> Array:
@@ -139,7 +139,7 @@ class Quadratic(SecondOrderProblem):
         H_xx, H_xy, H_yx, H_yy, b_x, b_y = self.arrays
         xp = array_namespace(self.H)
         H = xp.concat([xp.concat([H_yy, H_yx], axis=1), xp.concat([H_xy, H_xx], axis=1)])
-        constants = self._proof.choose(1.0 / EXPENSIVE) if self._given is None else self._given
+        constants = self._proof.choose(1.0 / COST_RATIO) if self._given is None else self._given
         twin = Quadratic(H, xp.concat([b_y, b_x]), self.d_y, constants.swapped())
         return twin.counted(self.tally.swapped())
 
@@ -167,7 +167,7 @@ class Quadratic(SecondOrderProblem):
         """y ↦ f(x, y) as a quadratic of the blocks in y; its values lack a constant."""
         assert self.blocks is not None
         twin = copy(self)
-        twin._take_layout(self.blocks.fix(x))
+        twin._set_layout(self.blocks.fix(x))
         n, H = twin.d_x, self.arrays[3]
         twin.arrays = (H[:n, :n], H[:n, n:], H[n:, :n], H[n:, n:], slope_y[:n], slope_y[n:])
         return twin

@@ -21,7 +21,7 @@ EXACT_UP_TO = 1500
 """Up to this size eigenvalues are computed exactly, above it by Lanczos with a margin.
 Measured: docs/benchmarks/tuning.md."""
 
-EXPENSIVE = 10.0
+COST_RATIO = 10.0
 """The assumed cost of ∇ₓ in units of ∇ᵧ, for the choice between valid constants.
 Measured: docs/benchmarks/tuning.md."""
 
@@ -106,7 +106,7 @@ def least_eigenvalue(symmetric: Matrix) -> float:
 
 
 def choose_cheapest(
-    pairs_L: Iterable[tuple[float, float]], pairs_mu: Iterable[tuple[float, float]], cost_ratio: float = EXPENSIVE
+    pairs_L: Iterable[tuple[float, float]], pairs_mu: Iterable[tuple[float, float]], cost_ratio: float = COST_RATIO
 ) -> tuple[float, ...]:
     """The L_x, L_y, mu_x and mu_y with the lowest estimated cost, from valid (L_x, L_y) and (mu_x, mu_y).
 

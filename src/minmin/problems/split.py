@@ -56,6 +56,7 @@ class Split(SplitProblem):
         self.f, self.g = f, g
         self.d_x, self.d_y = f.d_x, f.d_y
         self.has_value = f.has_value and g.has_value
+        self.grad_y_from_values = f.grad_y_from_values or g.grad_y_from_values
         self.is_second_order = f.is_second_order and g.is_second_order
         self.has_y_hessian = self.is_second_order and f.has_y_hessian and g.has_y_hessian
         self.has_constant_hessian = f.has_constant_hessian and g.has_constant_hessian

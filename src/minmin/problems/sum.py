@@ -24,10 +24,10 @@ from minmin.core.second_order import (
 )
 from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Parts, Vector
-from minmin.errors import InputError, as_number, show
+from minmin.errors import InputError, as_number, name_type, show
 from minmin.terms.parts import PartsTerm
 
-JOINTLY_EXPENSIVE = 100.0
+COST_RATIO_OF_SUM = 100.0
 """The assumed cost of one ∇ₓ of the sum, which needs all terms or a round of communication, in units of one term's ∇ᵧ.
 Measured: docs/benchmarks/tuning.md."""
 
@@ -80,6 +80,7 @@ class Sum(SecondOrderProblem):
         self.structure_x = self.terms[0].structure_x
         self.part_structures = tuple(term.structure_y for term in self.terms)
         self.has_value = all(term.has_value for term in self.terms)
+        self.grad_y_from_values = any(term.grad_y_from_values for term in self.terms)
         self.has_y_hessian = all(term.has_y_hessian for term in self.terms)
         self.is_second_order = all(term.is_second_order for term in self.terms)
         self.flat_gradient_proves_unbounded = all(term.flat_gradient_proves_unbounded for term in self.terms)
@@ -87,9 +88,9 @@ class Sum(SecondOrderProblem):
         self._combined = _CombinedConstants(self.terms, self.part_weights)
 
     @property
-    def row_obstacle(self) -> str:
-        of_terms = ((i, term.row_obstacle) for i, term in enumerate(self.terms))
-        return next((f"term {i}: {obstacle}" for i, obstacle in of_terms if obstacle), "")
+    def why_no_rows(self) -> str:
+        reasons = ((i, term.why_no_rows) for i, term in enumerate(self.terms))
+        return next((f"term {i}: {reason}" for i, reason in reasons if reason), "")
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -149,7 +150,7 @@ class _CombinedConstants:
 
     @cached_property
     def constants(self) -> Constants | None:
-        return combine_constants(self._weights, [term.constants_for(JOINTLY_EXPENSIVE) for term in self._terms])
+        return combine_constants(self._weights, [term.constants_for(COST_RATIO_OF_SUM) for term in self._terms])
 
 
 def combine_constants(weights: Sequence[float], of_terms: Sequence[Constants | None]) -> Constants | None:
@@ -174,8 +175,8 @@ def _check_terms(terms: Any) -> tuple[Problem, ...]:
         raise InputError("a Sum needs at least one term")
     for i, term in enumerate(checked):
         if not isinstance(term, Problem) or isinstance(term, Sum):
-            kind = "Sum" if isinstance(term, Sum) else type(term).__name__
-            raise InputError(f"term {i} is a {kind}; the terms must be problems, but not Sums")
+            kind = "a Sum" if isinstance(term, Sum) else name_type(term)
+            raise InputError(f"term {i} is {kind}; the terms must be problems, but not Sums")
         require_two_blocks(term, "Sum")
     return checked
 

@@ -58,9 +58,9 @@ class YMemory(NamedTuple):
         How far y moved since the step before.
     slope_before, slope_after : float
         <∇ᵧf, move> for that move, with ∇ᵧf before and after it; -∞ and ∞ if ∇ᵧf before it is not known.
-    outside : bool
+    outside_domain : bool
         Whether the last x was outside of f's domain. Then y stays where it was. Clients and servers look for this name.
-    careful : bool
+    checks_values : bool
         Whether f was not finite at a point with a finite ∇ᵧf, so that f must be computed at every point.
     """
 
@@ -79,8 +79,8 @@ class YMemory(NamedTuple):
     distance: float = 0.0
     slope_before: float = -math.inf
     slope_after: float = math.inf
-    outside: bool = False
-    careful: bool = False
+    outside_domain: bool = False
+    checks_values: bool = False
 
 
 class AllowedGain(Rule):
@@ -203,7 +203,7 @@ class SolveY(YTask):
 
 
 @dataclass(frozen=True)
-class LowerY(YTask):
+class DescendInY(YTask):
     """Lower f at one x by moving one part of y, from where it was, or from zero if ``stateless``.
 
     Parameters
@@ -215,21 +215,21 @@ class LowerY(YTask):
     constants : Constants or None
     stateless : bool
         Whether y and the solver's memory start again from zero at every x.
-    watches : {"nothing", "gradients", "values"}
+    checks : {"nothing", "gradients", "values"}
         How to notice that a point is outside of f's domain: not at all, by ∇ₓf and ∇ᵧf that are not finite, or also by
         f, which is then computed at the end. With "nothing", nor does the memory say how y moved.
     retries : bool
         Whether the last x was rejected, so that y starts from where it was before that.
     """
 
-    name: ClassVar[str] = "lower-y"
+    name: ClassVar[str] = "descend-in-y"
     memory_types: ClassVar[tuple[type, ...]] = (YMemory, Pairs)
     never_negative: ClassVar[tuple[str, ...]] = ("min_curvature_seen", "max_curvature_seen", "gain", "distance")
     inner: str
     allowed: float | None
     constants: Constants | None
     stateless: bool
-    watches: str = "nothing"
+    checks: str = "nothing"
     retries: bool = False
 
     def begin(self, y: Array) -> YMemory:
@@ -239,15 +239,15 @@ class LowerY(YTask):
         if self.stateless:
             memory = self.begin(0.0 * memory.y)
         before = memory.origin if self.retries and memory.origin is not None else memory
-        before = before._replace(origin=None, outside=False, careful=memory.careful)
-        new, evaluation = self._lower(part, before)
-        if self.watches == "values" and not new.outside and not math.isfinite(evaluation.value):
-            before = before._replace(careful=True)
-            new, evaluation = self._lower(part, before)
-        if self.watches == "nothing":
+        before = before._replace(origin=None, outside_domain=False, checks_values=memory.checks_values)
+        new, evaluation = self._descend(part, before)
+        if self.checks == "values" and not new.outside_domain and not math.isfinite(evaluation.value):
+            before = before._replace(checks_values=True)
+            new, evaluation = self._descend(part, before)
+        if self.checks == "nothing":
             return new, evaluation
-        if new.outside or not math.isfinite(evaluation.grad_x_norm):
-            return before._replace(outside=True, origin=before), evaluation
+        if new.outside_domain or not math.isfinite(evaluation.grad_x_norm):
+            return before._replace(outside_domain=True, origin=before), evaluation
         gradient, move, slopes = evaluation.grad_y, new.y - memory.y, (-math.inf, math.inf)
         if memory.gradient is not None:
             slopes = dot(memory.gradient, move), dot(gradient, move)
@@ -261,12 +261,13 @@ class LowerY(YTask):
         )
         return new, evaluation
 
-    def _lower(self, part: Slice, before: YMemory) -> tuple[YMemory, Evaluation]:
+    def _descend(self, part: Slice, before: YMemory) -> tuple[YMemory, Evaluation]:
         """Lower f from a memory."""
-        solver, constants, largest = INNER_SOLVERS[self.inner], self.constants, before.largest_gradient
+        solver, constants = INNER_SOLVERS[self.inner], self.constants
+        largest, checks = before.largest_gradient, before.checks_values
         rule = AllowedGain(before, self.allowed, proves=Need.CONSTANTS in solver.needs)
         goal = InnerGoal(
-            part, before.y, rule, constants, largest_gradient=largest, units=part.units_y, checks_values=before.careful
+            part, before.y, rule, constants, largest_gradient=largest, units=part.units_y, checks_values=checks
         )
         nested, inside = part.nested if self.inner == "lbfgs" else None, before.inside
         if nested is not None and nested.blocks is not None and nested.blocks.saves_calls_inside:
@@ -279,7 +280,7 @@ class LowerY(YTask):
         if point.target is not None:
             point, _ = goal.finish(point)
         if not math.isfinite(point.residual):
-            return before._replace(outside=True), point.evaluation
+            return before._replace(outside_domain=True), point.evaluation
         new = before._replace(
             y=point.v,
             solver=solver_memory,

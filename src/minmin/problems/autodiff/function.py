@@ -138,7 +138,7 @@ class AutodiffFunction(SecondOrderProblem):
 
     @property
     def kind(self) -> str:
-        return "function of JAX or PyTorch"
+        return "a function of JAX or PyTorch"
 
     @property
     def constants(self) -> Constants | None:
@@ -148,7 +148,7 @@ class AutodiffFunction(SecondOrderProblem):
     def prototype(self) -> Array:
         return self._prototype
 
-    def computes_like(self, x: Array) -> Array:
+    def prototype_at(self, x: Array) -> Array:
         return self.oracle.prototype
 
     def fix(self, x: Array) -> AutodiffSlice:

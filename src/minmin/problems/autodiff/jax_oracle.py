@@ -13,7 +13,7 @@ from array_api_compat import device, is_jax_array
 
 from minmin.core.arrays import Array, dtype_name, require_jax_float64
 from minmin.core.structure import Structure
-from minmin.errors import InputError, UserCodeError
+from minmin.errors import InputError, UserCodeError, name_type
 from minmin.problems.autodiff.function import HessianProducts, Oracle
 
 _CONTROL_FLOW = (
@@ -61,7 +61,7 @@ class JaxOracle(Oracle):
         jaxpr, returned = self._run(lambda: jax.make_jaxpr(self._compiled.joint, return_shape=True)(x, y))
         leaves = jax.tree_util.tree_leaves(returned)
         if len(leaves) != 1 or not hasattr(returned, "shape") or returned.shape != ():
-            what = f"shape {returned.shape}" if hasattr(returned, "shape") else f"a {type(returned).__name__}"
+            what = f"shape {returned.shape}" if hasattr(returned, "shape") else name_type(returned)
             raise InputError(f"{self.call} returned {what}; it must return one number")
         if not jnp.issubdtype(returned.dtype, jnp.floating):
             raise InputError(f"{self.call} returned {returned.dtype}; it must return one real floating-point number")

@@ -11,7 +11,7 @@ import torch
 from minmin.core.arrays import Array, dtype_name, reshape
 from minmin.core.structure import Leaf, Structure, join_arrays
 from minmin.core.tree import find_leaves
-from minmin.errors import InputError, UserCodeError
+from minmin.errors import InputError, UserCodeError, name_type
 from minmin.problems.autodiff.function import HessianProducts, Oracle
 
 Tensors = list[torch.Tensor]
@@ -140,7 +140,7 @@ class TorchOracle(Oracle):
     def _call_fun(self, arguments: tuple[Any, ...], inputs: Sequence[Any]) -> torch.Tensor:
         returned = self._run(self.call, self.fun, arguments, inputs)
         if not isinstance(returned, torch.Tensor):
-            raise InputError(f"{self.call} returned a {type(returned).__name__}; it must return a tensor of one number")
+            raise InputError(f"{self.call} returned {name_type(returned)}; it must return a tensor of one number")
         if returned.ndim > 0:
             raise InputError(f"{self.call} returned shape {tuple(returned.shape)}; it must return one number")
         if not returned.is_floating_point():

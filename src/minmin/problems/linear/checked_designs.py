@@ -46,13 +46,13 @@ def make_design(matrix: Any, name: str) -> Design:
         if matrix.ndim != 2:
             raise InputError(f"{name} has shape {tuple(matrix.shape)}; it must be a matrix, one row per sample")
         require_finite(matrix, name)
-    design = wrap_checked(matrix)
+    design = as_design(matrix)
     if 0 in design.shape:
         raise InputError(f"{name} has shape {tuple(design.shape)}; both blocks need at least one row and one column")
     return design
 
 
-def wrap_checked(matrix: Any) -> Design:
+def as_design(matrix: Any) -> Design:
     """The design of a matrix that needs no check, see :func:`wrap_matrix`; a Design is returned unchanged."""
     if isinstance(matrix, Design):
         return matrix

@@ -9,7 +9,7 @@ import numpy as np
 from minmin.core.arrays import Array, as_real, as_real_numpy, require_finite, to_like, total
 from minmin.core.rows import Reduction, RowVector, map_rows, reduce_rows
 from minmin.errors import InputError
-from minmin.problems.linear.checked_designs import wrap_checked
+from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import Design, blank_idle_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.rows.dask_data import load_rows
@@ -105,7 +105,7 @@ def load_blocks(
     """The same five, given as Dask collections, loaded where they are."""
     columns = {"y": target, "weight": sample_weight, "offset": offset}
     session = load_rows({"X": X, "Y": Y}, columns)
-    designs = (RowDesign(session.apply(wrap_checked, session.load(name, None), example=object())) for name in "XY")
+    designs = (RowDesign(session.apply(as_design, session.load(name, None), example=object())) for name in "XY")
     vectors = (None if given is None else session.load_column(name) for name, given in columns.items())
     loaded: Any = *designs, *vectors
     return loaded  # type: ignore[no-any-return]

@@ -34,8 +34,8 @@ from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.problems.linear.rows.parts import RowDesign
 from minmin.problems.linear.rows.session import RowMetrics
 from minmin.problems.spectrum import (
+    COST_RATIO,
     EXACT_UP_TO,
-    EXPENSIVE,
     ProvedConstants,
     ValidPairs,
     bound_squared_norm,
@@ -153,7 +153,7 @@ class LinearModel(SecondOrderProblem):
         return self.loss.min_curvature == self.loss.max_curvature
 
     @property
-    def row_obstacle(self) -> str:
+    def why_no_rows(self) -> str:
         if self.loss.outputs > 1:
             return f"the loss {self.loss.name!r} has several margins per row"
         if self.loss.max_curvature == math.inf:
@@ -167,7 +167,7 @@ class LinearModel(SecondOrderProblem):
     @property
     def constants(self) -> Constants | None:
         """Those that were given, or that the data prove; None for rows on a cluster, where they are not computed."""
-        return self.constants_for(EXPENSIVE)
+        return self.constants_for(COST_RATIO)
 
     def constants_for(self, cost_ratio: float) -> Constants | None:
         if self._given is not None or isinstance(self.x_block.design, RowDesign):
@@ -231,7 +231,7 @@ class LinearModel(SecondOrderProblem):
     def swapped(self) -> Self:
         twin = self._with_blocks(self.y_block, self.x_block)  # they still count under their original names
         twin.tally = self.tally.swapped()
-        constants = self.constants_for(1.0 / EXPENSIVE)
+        constants = self.constants_for(1.0 / COST_RATIO)
         twin._given = None if constants is None else constants.swapped()
         return twin
 

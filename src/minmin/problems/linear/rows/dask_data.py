@@ -12,7 +12,7 @@ import scipy.sparse
 from minmin.datasets.partition_checks import check_column, check_dense, check_sparse
 from minmin.datasets.sparse_checks import read_csr
 from minmin.errors import InputError, require_values
-from minmin.problems.linear.rows.group import LocalEngine, Partition
+from minmin.problems.linear.rows.group import LocalRowEngine, Partition
 from minmin.problems.linear.rows.session import RowSession
 
 _Vector = np.ndarray[Any, Any]
@@ -61,7 +61,7 @@ def load_rows(
     if client is None:
         computed = dask.compute(*tasks)
         kept = _check_alike([summarize(partition) for partition in computed])
-        engine = LocalEngine([[computed[number] for number in kept]])
+        engine = LocalRowEngine([[computed[number] for number in kept]])
         return RowSession(engine, [engine.groups[0].sizes], range(len(kept)))
     from minmin.problems.linear.rows.dask_engine import gather_patiently, open_on_cluster
 

@@ -161,7 +161,7 @@ class RowGroup:
         return self._resolve(arg) if type(arg) is tuple else arg
 
 
-class LocalEngine:
+class LocalRowEngine:
     """All groups of rows in this process, called one after the other.
 
     Parameters

@@ -96,10 +96,7 @@ class RowDesign(NumpyDesign):
         return RowDesign(self.value.call("to_like", np.zeros(0, dtype), name, example=_NO_EXAMPLE))
 
     def to_float64(self) -> Any:
-        raise InputError(
-            "this method needs constants of the problem, which cannot be computed from rows on a cluster; give "
-            "constants=, or use method='reduced-newton'"
-        )
+        raise _refuse_rows()
 
     def arrays(self) -> tuple[Array, ...]:
         return self.rows_session.order_by_partition(reduce_rows(_digest_partitions, self.value, combine="list"))

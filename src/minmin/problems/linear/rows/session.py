@@ -51,7 +51,7 @@ class Engine(Protocol):
         """Make a lost group anew from its rows, without further values; a DataLostError if that is impossible."""
 
 
-class Traffic(NamedTuple):
+class RowTraffic(NamedTuple):
     """What travelled, and the time it took.
 
     Attributes
@@ -71,7 +71,7 @@ class Traffic(NamedTuple):
     seconds: float = 0.0
     busy_seconds: float = 0.0
 
-    def plus(self, **more: float) -> Traffic:
+    def plus(self, **more: float) -> RowTraffic:
         """With some of the numbers raised."""
         return self._replace(**{name: getattr(self, name) + number for name, number in more.items()})
 
@@ -123,7 +123,7 @@ class RowSession(Rows):
 
     def __init__(self, engine: Engine, sizes: Sequence[Sequence[int]], order: Sequence[int]):
         self.engine = engine
-        self.traffic = Traffic()
+        self.traffic = RowTraffic()
         self.sizes, self.order = [list(group) for group in sizes], list(order)
         self.count = sum(map(sum, self.sizes))
         self._next_token = 0

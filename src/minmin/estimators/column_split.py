@@ -19,8 +19,8 @@ from minmin.estimators.penalties import Alphas
 from minmin.estimators.table import Mask, RowTable, Table, Vector
 from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
-from minmin.problems.linear.checked_designs import wrap_checked
-from minmin.problems.linear.designs import Design as LinearDesign
+from minmin.problems.linear.checked_designs import as_design
+from minmin.problems.linear.designs import Design
 from minmin.problems.linear.mixed import MixedDesign
 from minmin.problems.linear.rows.parts import RowDesign, RowMatrix
 
@@ -36,7 +36,7 @@ categories. Measured: docs/benchmarks/tuning.md."""
 
 
 @dataclass(frozen=True)
-class Design:
+class ColumnSplit:
     """The features of the samples, split into an expensive and a cheap matrix.
 
     Attributes
@@ -62,12 +62,12 @@ class Design:
     def n_features(self) -> int:
         return len(self.x_columns) + len(self.y_columns)
 
-    def select_rows(self, chosen: Any) -> Design:
-        """The design of some of the samples."""
+    def select_rows(self, chosen: Any) -> ColumnSplit:
+        """The features of some of the samples."""
         return replace(self, X=_select_rows(self.X, chosen), Y=_select_rows(self.Y, chosen))
 
-    def in_double(self) -> Design:
-        """The design in double precision."""
+    def in_double(self) -> ColumnSplit:
+        """The same features in double precision."""
         return replace(self, X=_to_double(self.X), Y=_to_double(self.Y))
 
     def penalties(self, alphas: Alphas) -> dict[str, Any]:
@@ -98,14 +98,14 @@ class Design:
         return x, y
 
 
-def split_design(
+def split_columns(
     matrix: Any,
     blocks: ColumnBlocks,
     unpenalised: Collection[Hashable],
     cheap: Any,
     fit_intercept: bool,
     outputs: int = 1,
-) -> Design:
+) -> ColumnSplit:
     """Split a matrix, or a table without a matrix of zeros and ones.
 
     Parameters
@@ -137,10 +137,10 @@ def split_design(
         X = take_columns(matrix, x_columns) if len(x_columns) else make_zero_column(matrix)
         Y = build_cheap_matrix(matrix, y_columns, fit_intercept)
         if isinstance(X, RowMatrix):
-            X = RowDesign(X.session.apply(wrap_checked, X.value, example=object()))
+            X = RowDesign(X.session.apply(as_design, X.value, example=object()))
         elif isinstance(matrix, PartitionedMatrix):
-            X = wrap_checked(X)
-    return Design(X, Y, x_columns, y_columns, fit_intercept, blocks)
+            X = as_design(X)
+    return ColumnSplit(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
 def _choose_columns(
@@ -208,36 +208,36 @@ def _list_features(matrix: Any, columns: Mask) -> Columns:
 
 
 def _take_from_table(table: Table, columns: Mask, intercept: bool) -> Any:
-    """The design of some columns and perhaps an intercept; a column of zeros if there are none of these."""
+    """The design of some columns and perhaps an intercept; a column of zeros if there is none."""
     if isinstance(table, RowTable):
         return RowDesign(table.value.rows.apply(_take_from_table, table.value, columns, intercept, example=object()))
     categories, numbers = table.take(columns)
-    return _join(categories, numbers, intercept) or wrap_checked(make_zero_column(table))
+    return _join(categories, numbers, intercept) or as_design(make_zero_column(table))
 
 
-def _join(categories: CategoricalDesign | None, numbers: Any, intercept: bool) -> LinearDesign | None:
-    """The design of categories, then numbers, then the intercept; None if there are none of these."""
-    parts: list[LinearDesign] = [] if categories is None else [categories]
+def _join(categories: CategoricalDesign | None, numbers: Any, intercept: bool) -> Design | None:
+    """The design of categories, then numbers, then the intercept; None if there is no column at all."""
+    parts: list[Design] = [] if categories is None else [categories]
     rows, width = numbers.shape
     if intercept and width and not scipy.sparse.issparse(numbers):
-        parts.append(wrap_checked(np.hstack([numbers, np.ones((rows, 1), dtype=numbers.dtype)])))
+        parts.append(as_design(np.hstack([numbers, np.ones((rows, 1), dtype=numbers.dtype)])))
     else:
-        parts += [wrap_checked(numbers)] if width else []
+        parts += [as_design(numbers)] if width else []
         parts += [OnesDesign(rows, numbers.dtype)] if intercept else []
     return MixedDesign(parts) if len(parts) > 1 else parts[0] if parts else None
 
 
 def _select_rows(matrix: Any, chosen: Any) -> Any:
-    return matrix.rows(chosen) if isinstance(matrix, LinearDesign) else matrix[chosen]
+    return matrix.rows(chosen) if isinstance(matrix, Design) else matrix[chosen]
 
 
 def _to_double(matrix: Any) -> Any:
     prototype = np.zeros(0)
-    return matrix.to_like(prototype, "X") if isinstance(matrix, LinearDesign) else matrix.astype(prototype.dtype)
+    return matrix.to_like(prototype, "X") if isinstance(matrix, Design) else matrix.astype(prototype.dtype)
 
 
 def _dtype(matrix: Any) -> Any:
-    return matrix.prototype.dtype if isinstance(matrix, LinearDesign) else matrix.dtype
+    return matrix.prototype.dtype if isinstance(matrix, Design) else matrix.dtype
 
 
 def _or_one(penalties: Vector) -> float | Vector:

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from minmin import InputError
 from minmin.estimators import BlockLogisticRegression
-from minmin.estimators.design import split_design
+from minmin.estimators.column_split import split_columns
 
 ROWS = 12
 
 
 @st.composite
-def designs(draw):
+def splits(draw):
     width = draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     dtype = draw(st.sampled_from([np.float64, np.float32]))
@@ -23,39 +23,40 @@ def designs(draw):
     blocks = {f"b{k}": np.flatnonzero(owners == k) for k in range(3) if (owners == k).any()}
     cheap = draw(st.one_of(st.none(), st.sets(st.sampled_from(sorted(blocks)))))
     given_one = scipy.sparse.csr_array(matrix) if draw(st.booleans()) else matrix
-    design = split_design(given_one, blocks, draw(st.sets(st.sampled_from(sorted(blocks)))), cheap, draw(st.booleans()))
-    return matrix, blocks, cheap, design, rng
+    unpenalised = draw(st.sets(st.sampled_from(sorted(blocks))))
+    features = split_columns(given_one, blocks, unpenalised, cheap, draw(st.booleans()))
+    return matrix, blocks, cheap, features, rng
 
 
-@given(designs())
+@given(splits())
 def test_margins_and_coefficients_survive_the_split(case):
-    matrix, blocks, cheap, design, rng = case
+    matrix, blocks, cheap, features, rng = case
     coef = rng.standard_normal(matrix.shape[1]).astype(matrix.dtype)
-    intercept = matrix.dtype.type(0.7 if design.fit_intercept else 0.0)
-    x, y = design.split(coef, intercept)
-    np.testing.assert_allclose(design.X @ x + design.Y @ y, matrix @ coef + intercept, rtol=1e-5, atol=1e-5)
-    back, same_intercept = design.coefficients(x, y)
-    assert back.dtype == design.X.dtype == design.Y.dtype == matrix.dtype
+    intercept = matrix.dtype.type(0.7 if features.fit_intercept else 0.0)
+    x, y = features.split(coef, intercept)
+    np.testing.assert_allclose(features.X @ x + features.Y @ y, matrix @ coef + intercept, rtol=1e-5, atol=1e-5)
+    back, same_intercept = features.coefficients(x, y)
+    assert back.dtype == features.X.dtype == features.Y.dtype == matrix.dtype
     np.testing.assert_array_equal(back, coef)
     assert same_intercept == intercept
     if cheap is not None:
         wanted = np.concatenate([np.zeros(0, dtype=int), *(blocks[name] for name in cheap)])
-        assert sorted(design.y_columns.tolist()) == sorted(wanted.tolist())
+        assert sorted(features.y_columns.tolist()) == sorted(wanted.tolist())
 
 
-@given(designs())
+@given(splits())
 def test_penalties_follow_their_columns_and_spare_the_intercept(case):
-    matrix, blocks, _, design, rng = case
+    matrix, blocks, _, features, rng = case
     alphas = {name: rng.random() for name in blocks}
     by_column = np.empty(matrix.shape[1])
     for name, columns in blocks.items():
         by_column[columns] = alphas[name]
-    alpha_x, alpha_y = design.penalties(alphas).values()
-    if len(design.x_columns):
-        np.testing.assert_array_equal(np.broadcast_to(alpha_x, len(design.x_columns)), by_column[design.x_columns])
-    alpha_y = np.broadcast_to(alpha_y, design.Y.shape[1])
-    np.testing.assert_array_equal(alpha_y[: len(design.y_columns)], by_column[design.y_columns])
-    if design.fit_intercept:
+    alpha_x, alpha_y = features.penalties(alphas).values()
+    if len(features.x_columns):
+        np.testing.assert_array_equal(np.broadcast_to(alpha_x, len(features.x_columns)), by_column[features.x_columns])
+    alpha_y = np.broadcast_to(alpha_y, features.Y.shape[1])
+    np.testing.assert_array_equal(alpha_y[: len(features.y_columns)], by_column[features.y_columns])
+    if features.fit_intercept:
         assert alpha_y[-1] == 0.0
 
 
@@ -66,25 +67,25 @@ def test_what_is_cheap_by_itself():
     one = {"all": np.arange(505)}
     two = {"rare": np.arange(500), "dense": np.arange(500, 505)}
     for blocks in (one, two):
-        assert split_design(matrix, blocks, [], None, True).y_columns.tolist() == list(range(500, 505))
-    assert split_design(matrix, two, ["rare"], None, True).y_columns.tolist() == list(range(500))
-    assert split_design(matrix, two, [], "rare", True).x_columns.tolist() == list(range(500, 505))
-    assert split_design(matrix, two, [], (), True).y_columns.tolist() == []
-    small = split_design(rng.standard_normal((50, 4)), {"all": np.arange(4)}, [], None, True)
+        assert split_columns(matrix, blocks, [], None, True).y_columns.tolist() == list(range(500, 505))
+    assert split_columns(matrix, two, ["rare"], None, True).y_columns.tolist() == list(range(500))
+    assert split_columns(matrix, two, [], "rare", True).x_columns.tolist() == list(range(500, 505))
+    assert split_columns(matrix, two, [], (), True).y_columns.tolist() == []
+    small = split_columns(rng.standard_normal((50, 4)), {"all": np.arange(4)}, [], None, True)
     assert small.x_columns.tolist() == []
 
 
 def test_a_matrix_without_cheap_columns_is_not_copied():
     dense, sparse = np.ones((50, 400)), scipy.sparse.random_array((50, 400), density=0.1, format="csr")
     for matrix in (dense, sparse):
-        assert split_design(matrix, {"all": np.arange(400)}, [], (), True).X is matrix
-    part = split_design(dense, {"a": np.arange(300), "b": np.arange(300, 400)}, [], "b", True)
+        assert split_columns(matrix, {"all": np.arange(400)}, [], (), True).X is matrix
+    part = split_columns(dense, {"a": np.arange(300), "b": np.arange(300, 400)}, [], "b", True)
     assert np.shares_memory(part.X, dense)
 
 
 def test_unknown_cheap_blocks_are_refused():
     with pytest.raises(InputError, match="cheap names 'c', which is not a block"):
-        split_design(np.ones((3, 2)), {"a": np.arange(2)}, [], ["c"], True)
+        split_columns(np.ones((3, 2)), {"a": np.arange(2)}, [], ["c"], True)
 
 
 @pytest.mark.parametrize("cheap", [(), ("all",)])
