@@ -46,8 +46,8 @@ class Regularized(Wrapped):
         return replace(c, L_x=c.L_x + in_x, L_y=c.L_y + in_y, mu_x=c.mu_x + in_x, mu_y=c.mu_y + in_y)
 
     @property
-    def row_obstacle(self) -> str:
-        return super().row_obstacle or "its regularisation is not a sum over rows"
+    def why_no_rows(self) -> str:
+        return super().why_no_rows or "its regularisation is not a sum over rows"
 
     def fix(self, x: Vector) -> SecondOrderSlice:
         return _RegularizedSlice(self.original.fix(x), self.center, self.mu)

@@ -238,11 +238,11 @@ class _SplitEvaluation(AddedEvaluation, WrappedEvaluation):
 
     @property
     def cause_of_infinity(self) -> str:  # type: ignore[override]
-        return self.original.cause_of_infinity or self._of_g.cause_of_infinity
+        return next(filter(None, (e.cause_of_infinity for e in self.evaluations)), "")
 
     @property
     def nonfinite_place(self) -> str:
-        return self.original.nonfinite_place or self._of_g.nonfinite_place
+        return next(filter(None, (e.nonfinite_place for e in self.evaluations)), "")
 
     @property
     def rounding(self) -> RoundingScale:

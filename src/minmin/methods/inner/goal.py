@@ -148,6 +148,7 @@ class InnerGoal:
         self.convexity: float = 0.0 if constants is None else constants.mu_y + shift
         self.gradients = 0
         self.most_gradients = 0
+        self._first: InnerPoint | None = None
 
     @cached_property
     def x_norm(self) -> float:
@@ -160,7 +161,7 @@ class InnerGoal:
 
     def begin(self) -> InnerPoint:
         """The point at the start."""
-        first = self.rule.begin(self.at(self.start))
+        self._first = first = self.rule.begin(self.at(self.start))
         if math.isfinite(first.residual):
             self.most_gradients = self.rule.most_gradients(self, first)
             if self.center is None:  # so that the residual is that of ∇ᵧf
@@ -216,7 +217,8 @@ class InnerGoal:
         seen, c = product - self.shift * size, self.constants
         if c is not None and not fits_y_secant(c, seen, size):
             largest = max(self.largest_gradient, new.evaluation.grad_y_norm)
-            report_y_secant(c, seen, size, largest, new.evaluation.rounding.eps, self.noise(new))
+            noise = max(map(self.noise, (new, self._first or new)))  # differences of large values have large errors
+            report_y_secant(c, seen, size, largest, new.evaluation.rounding.eps, noise)
         self.rule.learn(self, new, seen, size)
 
     def limit_step(self, point: InnerPoint, step: Array, last: Array) -> Array:
