@@ -91,9 +91,13 @@ PROBLEMS: dict[str, Callable[[], minmin.Problem]] = {
 
 def tabulate_problems() -> str:
     """Which method runs on which problem, and with what; a dash where it never does."""
-    rows = [f"| problem | {' | '.join(f'`{name}`' for name in METHODS)} |", "|---" * (len(METHODS) + 1) + "|"]
-    for words, make in PROBLEMS.items():
-        cells = [_say_whether(find_kind(name)(), make()) for name in METHODS]
+    columns: dict[tuple[str, ...], list[str]] = {}  # methods that run on the same problems share a column
+    for name in METHODS:
+        cells = tuple(_say_whether(find_kind(name)(), make()) for make in PROBLEMS.values())
+        columns.setdefault(cells, []).append(f"`{name}`")
+    rows = [f"| problem | {' | '.join(', '.join(names) for names in columns.values())} |"]
+    rows.append("|---" * (len(columns) + 1) + "|")
+    for words, cells in zip(PROBLEMS, zip(*columns, strict=True), strict=True):
         rows.append(f"| {words} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
