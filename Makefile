@@ -15,7 +15,7 @@ run: $(COMMAND)  ## the paper's experiments; then open report/index.html
 test: $(READY) lint  ## lint, types, layers, and the tests
 	$(PYTEST)
 
-quick: $(READY)  ## ruff and the fast tests, in less than a minute; for work in between
+quick: $(READY)  ## ruff and the fast tests, in two minutes; for work in between
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(PYTEST) -q -m "not slow and not flower and not browser" --hypothesis-profile=quick --durations=5 --durations-min=2
