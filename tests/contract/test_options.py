@@ -139,7 +139,7 @@ def find_fault(kind: str, method: str, options: dict[str, Any], run: dict[str, A
     except minmin.UnsupportedError as refusal:
         remedy = re.search(r"method='([\w-]+)'", str(refusal))
         if remedy is None:
-            return "" if "exclude each other" in str(refusal) else f"a refusal without a remedy: {refusal}"
+            return f"a refusal without a remedy: {refusal}"
         try:
             minmin.minimize(problem, method=remedy[1], max_iterations=1, **with_bounds)
         except minmin.UnsupportedError as again:

@@ -71,6 +71,8 @@ _REFUSED = {
     Feature.BLOCKS: "takes two blocks",
     Feature.REMOTE: "does not run in a federation",
 }
+_ADVISED = KNOWN_CONSTANTS | {Need.SPLIT}
+"""What a problem lacks can be added to it; the sentence about the lack says how."""
 _OTHER_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("inner", "lbfgs", "inner='lbfgs'"),
     ("scheme", "nesterov", "scheme='nesterov'"),
@@ -115,7 +117,7 @@ def refuse_misfit(method: Method, problem: Problem, find_others: Callable[[], Se
             predicate += ", and outer='y' exchanges x and y"
     remedies = [words for name, value, words in _OTHER_OPTIONS if _fits_with(method, problem, name, value)][:1]
     remedies += [f"method={other.name!r}" for other in others if fits(other, problem)][:1]
-    verb = "or give" if any(advice in predicate for advice in ("; give", "; add", ": give")) else "take"
+    verb = "or give" if misfit in _ADVISED else "take"
     raise UnsupportedError(f"{culprit} {predicate}; {verb} {', or '.join(remedies)}")
 
 
@@ -137,6 +139,7 @@ def _change(method: Method, options: dict[str, Any]) -> Method | None:
 
 def _find_culprit(method: Method, misfit: Need | Feature) -> str:
     """The options whose defaults need less or take more, one if that is enough, or else the method."""
+    # Values are compared as texts, since arrays do not compare.
     options = {field.name: field.default for field in fields(method) if field.default is not MISSING}  # type: ignore[arg-type]
     defaults = {name: value for name, value in options.items() if repr(getattr(method, name)) != repr(value)}
     for names in (*([name] for name in defaults), list(defaults)):
