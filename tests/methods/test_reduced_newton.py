@@ -107,7 +107,7 @@ def test_on_a_quadratic_one_exact_step_is_the_minimiser(seed):
     x, y = rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y)
     here = problem.fix(x).at(y)
     system = YSystem(here)
-    dy = system.newton_step().dy
+    dy = system.y_step.dy
     gradient, preconditioner = here.model_after(dy).grad_x, here.x_preconditioner()
     step = solve_newton_system(system, gradient, dy, preconditioner, tolerance=1e-13, most_steps=50 * problem.d_x)
     assert exact.gap(x + step.direction.dx, y + step.dy) <= 1e-12 * (exact.gap(x, y) + 1e-12)

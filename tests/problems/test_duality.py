@@ -49,7 +49,7 @@ def test_the_losses_fenchel_gap_is_at_most_curvature_times_the_square(name, marg
 def bound_at(problem, x, y):
     here = problem.evaluate(x, y)
     system = YSystem(here)
-    after = here.model_after(system.newton_step().dy)
+    after = here.model_after(system.y_step.dy)
     return here, problem.bound_after(here, after, system.full_rank_root)[0]
 
 
@@ -153,7 +153,7 @@ def test_rough_limits_of_rounding_errors_lie_above_the_exact_ones(seed):
     problem = with_penalties(problem, problem.alpha_x, 0.0)
     rng = np.random.default_rng(seed)
     here = problem.evaluate(rng.standard_normal(problem.d_x), rng.standard_normal(problem.d_y))
-    after = here.model_after(YSystem(here).newton_step().dy)
+    after = here.model_after(YSystem(here).y_step.dy)
     rough, exact = (Rounding(here, after, rough=rough) for rough in (True, False))
     pairs = [
         (rough.y_sizes, exact.y_sizes),

@@ -79,7 +79,7 @@ def test_bounds_are_never_below_the_gap(name, penalised):
             y = best.y + distance * rng.standard_normal(problem.d_y)
             here = problem.evaluate(x, y)
             system = YSystem(here)
-            after = here.model_after(system.newton_step().dy)
+            after = here.model_after(system.y_step.dy)
             bound = problem.bound_after(here, after, system.full_rank_root)[0]
             assert distance > 1e-6 or bound.basis == "data"
             pairs.append((here.value, bound.value))
@@ -147,7 +147,7 @@ def test_residuals_on_the_kink_leave_a_proof():
     assert r.certified
     here = problem.evaluate(r.x, np.array([0.3 - 1e-4]))
     system = YSystem(here)
-    bound = problem.bound_after(here, here.model_after(system.newton_step().dy), system.full_rank_root)[0]
+    bound = problem.bound_after(here, here.model_after(system.y_step.dy), system.full_rank_root)[0]
     assert bound.basis == "data"
     assert here.value - r.fun <= bound.value <= 1e-3
 

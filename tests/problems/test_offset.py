@@ -73,7 +73,7 @@ def test_the_bound_at_other_points_is_above_the_gap():
         best = minmin.minimize(problem, tol=1e-12)
         here = problem.evaluate(*(v + 0.1 * rng.standard_normal(v.shape) for v in (best.x, best.y)))
         system = YSystem(here)
-        bound = problem.bound_after(here, here.model_after(system.newton_step().dy), system.full_rank_root)[0]
+        bound = problem.bound_after(here, here.model_after(system.y_step.dy), system.full_rank_root)[0]
         assert here.value - best.fun <= bound.value
 
 

@@ -171,7 +171,7 @@ class IterativeInverse(InverseHessian):
         )
         residual = evaluation.hess_product(step.direction, step.dy) - right_x
         left, all_of_it = (dot(r, self._preconditioner.solve(r)) for r in (residual, gradient))
-        if step.refined and not self._refined:  # the better preconditioner serves all further systems
+        if step.end.refined and not self._refined:  # the better preconditioner serves all further systems
             self._preconditioner, self._refined = self._preconditioner.refine() or self._preconditioner, True
         image = step.direction.images[0] + model.y_block.image(step.dy)
         return Solution(step.direction.dx, step.dy, image, left <= _SOLVED**2 * all_of_it)

@@ -10,7 +10,7 @@ from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, parts_of, square
 from minmin.errors import InputError, as_number
 from minmin.methods.base import NO_TARGET, Candidate, Method, Target
-from minmin.methods.inner.goal import are_exhausted
+from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
 from minmin.methods.needs import KNOWN_CONSTANTS, Need, require_constants
 from minmin.methods.secants import SecantPoint, check_constants
@@ -100,7 +100,7 @@ class InexactOuter(Method):
                 x_bar,
                 evaluation.y,
                 bound,
-                exhausted=are_exhausted(part.failures for part in parts),
+                exhausted=is_exhausted(max(part.failures for part in parts)),
                 note=note,
                 gradient_size=evaluation.gradient_size,
                 measured_before=True,

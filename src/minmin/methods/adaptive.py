@@ -15,6 +15,7 @@ from minmin.core.vectors import Vector, dot, norm
 from minmin.core.wrapped import Assumed
 from minmin.errors import NonFiniteError, UnsupportedError
 from minmin.methods.base import Candidate, Method, require_flag
+from minmin.methods.estimates import has_clearly_fallen
 from minmin.methods.secants import SecantPoint
 
 _TOO_LOW = 1.5
@@ -22,9 +23,6 @@ _TOO_LOW = 1.5
 _BELOW_SEEN = {False: (0.35, 0.05), True: (0.5, 0.5)}
 """What is assumed of mu_x and mu_y, as a fraction of the least curvature seen; for bam, then for nag. Secants often
 show more than mu, and never less. Measured: docs/benchmarks/tuning.md."""
-_CLEAR_FALL = 0.02
-"""A bound is given only where both gradients are at most this fraction of the largest one.
-Measured: docs/benchmarks/tuning.md."""
 _CAUTION, _MORE_CAUTION, _CLEARLY_LOWER = 2.0, 10.0, 0.8
 """The bound is the first number times what the estimates give. It is the second one times that while mu is not known
 yet: until it has not fallen below the third fraction of itself for √κ steps. Measured: docs/benchmarks/tuning.md."""
@@ -178,7 +176,7 @@ class Adaptive(Method):
         largest = max(state.largest, *_norms(inner.secant_point))
         candidate = inner.candidate if problem.has_terms else self._judge(inner.candidate, inner.secant_point, seen)
         # With terms the gradients of f tell neither, by falling, that the end is near, nor whether momentum helps.
-        has_fallen = problem.has_terms or max(_norms(inner.secant_point)) <= _CLEAR_FALL * largest
+        has_fallen = problem.has_terms or has_clearly_fallen(max(_norms(inner.secant_point)), largest)
         if has_fallen:
             caution = _CAUTION if steady >= math.sqrt(self._assume(seen).kappa_x) else _MORE_CAUTION
             candidate = candidate._replace(bound=candidate.bound._replace(value=caution * candidate.bound.value))

@@ -14,7 +14,7 @@ from minmin.log import LOG
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive
 from minmin.methods.bam_steps import SCHEMES, XState, YHalf, YState
 from minmin.methods.base import Candidate, Method, require_choice
-from minmin.methods.inner.goal import are_exhausted
+from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.needs import (
     ALL_FEATURES,
@@ -161,7 +161,7 @@ class Bam(AdaptableMethod):
             bound = problem.bound_with_terms(evaluation, x_reached=Reached(x_end, L_x))
         else:
             bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * L_x))
-        exhausted = are_exhausted(part.failures for part in y)
+        exhausted = is_exhausted(max(part.failures for part in y))
         size = evaluation.gradient_size
         candidate = Candidate(x_end, evaluation.y, bound, exhausted, gradient_size=size, measured_before=True)
         return BamState(XState(x, x_bar), y, candidate, check_constants(problem, evaluation, state.secant_point))

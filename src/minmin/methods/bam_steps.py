@@ -11,7 +11,8 @@ from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice, YTask
 from minmin.core.vectors import Vector
-from minmin.methods.inner.goal import InnerGoal, InnerPoint, count_failures
+from minmin.methods.estimates import count_stuck
+from minmin.methods.inner.goal import InnerGoal, InnerPoint
 from minmin.methods.inner.katyusha import KatyushaMemory
 from minmin.methods.inner.rules import ProximalParameters, make_proximal_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
@@ -100,7 +101,7 @@ def finish_half(
         y_bar,
         offset=end.v - goal.center,
         solver=memory,
-        failures=count_failures(found, state.failures),
+        failures=count_stuck(state.failures, not found.solved),
         largest_gradient=max(state.largest_gradient, end.evaluation.grad_y_norm),
     )
     return new, end.evaluation

@@ -15,6 +15,7 @@ from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, 
 from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, InputError, NonFiniteError, as_number
 from minmin.methods.base import Candidate, Method
 from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingState, find_value_size, find_y_error
+from minmin.methods.estimates import count_stuck, is_exhausted
 from minmin.methods.inner.partial_minimum import DescendInY, YMemory
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.needs import Feature, Need
@@ -33,7 +34,7 @@ _PULL_FACTOR, _SHARP = 100.0, 10.0
 minimum. Measured: docs/benchmarks/tuning.md."""
 _FIRST_RADIUS = 1.0
 """In units of |x|, or of 1 if that is larger, if nothing is known of the distance to a minimum."""
-_NEAR_FLOOR, _MOST_STUCK = 2.0, 5
+_NEAR_FLOOR, _MOST_STUCK = 2.0, 6
 """A run ends after so many iterations in a row in which f did not fall while the gap was near its rounding error, or x
 did not move. Rounding errors are often smaller than expected, so the first such iteration need not be the last."""
 _PATIENCE = 20
@@ -179,13 +180,13 @@ class CuttingPlane(Method):
             kept = np.sort(np.argsort(leverages, kind="stable")[-_KEPT_CUTS * size :])
             cuts = tuple(cuts[i] for i in kept)
         x = from_flat(to_flat(best.x) + point.u, state.x)
-        stuck = state.stuck + 1 if -lower <= _NEAR_FLOOR * floor or is_same_point(state.x, x, machine_eps(x)) else 0
-        exhausted = stuck > _MOST_STUCK
+        is_stuck = -lower <= _NEAR_FLOOR * floor or is_same_point(state.x, x, machine_eps(x))
+        stuck = count_stuck(state.stuck, is_stuck)
         state = state._replace(x=x, cuts=cuts, ball=ball, lower=best.value + lower, gap=max(-lower, floor), stuck=stuck)
         if not ball.proved:
             lower = model._replace(radius=MARGIN * ball.radius).bound_below(sharp.weights)
         bound = state.choose_bound(problem, max(-lower, 0.0) + noise, floor)
-        note = state.explain_ball(self.radius)
+        exhausted, note = is_exhausted(stuck, _MOST_STUCK), state.explain_ball(self.radius)
         return state._replace(candidate=best._replace(bound=bound, exhausted=exhausted, note=note))
 
     def _doubt_cuts(self, problem: Problem, state: CuttingState, excess: float, noise: float) -> CuttingState:

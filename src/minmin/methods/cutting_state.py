@@ -13,6 +13,7 @@ from minmin.core.problem import Problem
 from minmin.core.rounding import VALUE_PRECISION, Grid, rounding_error
 from minmin.core.vectors import Vector, dot, norm, square, to_flat
 from minmin.methods.base import Candidate
+from minmin.methods.estimates import SAFETY_FACTOR
 from minmin.methods.inner.partial_minimum import YMemory
 from minmin.methods.secants import SecantPoint
 from minmin.numerics.central_path import Model
@@ -21,8 +22,6 @@ DOUBLE_EPS = float(np.finfo(np.float64).eps)
 MARGIN = 10.0
 """If no ball is proved, a bound is estimated for one that is larger by this factor, and if values are not exact, for
 errors that are. Measured: docs/benchmarks/tuning.md."""
-_SAFETY_FACTOR = 4.0
-"""An estimated δ is multiplied by this. Measured: docs/benchmarks/tuning.md."""
 _CLEARLY = 2.0
 """A contradiction is seen beyond this times the expected rounding errors."""
 _LEAST_RADIUS = 1e-100
@@ -49,7 +48,7 @@ def find_y_error(problem: Problem, evaluation: Evaluation, memories: tuple[YMemo
         return half_square_over(evaluation.grad_y_norm + noise, constants.lower_mu(evaluation.rounding.eps)[1])
     by_curvature = half_square_over(evaluation.grad_y_norm, min(part.min_curvature_seen for part in memories))
     known = [gain for gain in (by_curvature, *(part.gain for part in memories)) if math.isfinite(gain)]
-    return _SAFETY_FACTOR * max(known, default=0.0)
+    return SAFETY_FACTOR * max(known, default=0.0)
 
 
 def find_value_size(problem: Problem, evaluation: Evaluation) -> float:

@@ -12,7 +12,7 @@ from minmin.core.second_order import Direction
 from minmin.core.vectors import Vector
 from minmin.methods.base import Candidate
 from minmin.methods.y_system import YStep, YSystem
-from minmin.numerics.cg import conjugate_gradients
+from minmin.numerics.cg import CgEnd, conjugate_gradients
 
 
 class NewtonState(NamedTuple):
@@ -20,18 +20,16 @@ class NewtonState(NamedTuple):
 
     Attributes
     ----------
-    x, y : vectors
     candidate : Candidate
+        Where the run is.
     largest_norm : float
         The largest |x| or |dx| since the cache was last computed from x itself.
     cached_steps : int
         The number of steps since then.
-    cache : tuple of arrays
-        The cache of the evaluation at (x, y).
     gradient : vector or None
         ∇F(x): ∇ₓ of the quadratic model after ``y_step``; None before the first step.
     y_step : YStep or None
-        The Newton step in y alone from (x, y); the next step contains it.
+        The Newton step in y alone from there; the next step contains it.
     roots : tuple of arrays
         Roots of H_yy⁻¹; see :class:`YSystem`.
     scale : float
@@ -50,12 +48,9 @@ class NewtonState(NamedTuple):
         Steps in a row that moved nothing.
     """
 
-    x: Vector
-    y: Vector
     candidate: Candidate
     largest_norm: float
     cached_steps: int = 0
-    cache: tuple[Array, ...] = ()
     gradient: Vector | None = None
     y_step: YStep | None = None
     roots: tuple[Array, ...] = ()
@@ -77,16 +72,13 @@ class NewtonStep(NamedTuple):
         The step in x.
     dy : vector
         The step in y.
-    flat, residual, min_curvature_seen, refined
-        See :class:`minmin.numerics.cg.CgEnd`.
+    end : CgEnd
+        How conjugate gradients ended.
     """
 
     direction: Direction
     dy: Vector
-    flat: bool
-    residual: float
-    min_curvature_seen: float
-    refined: bool
+    end: CgEnd
 
 
 def solve_newton_system(
@@ -122,4 +114,4 @@ def solve_newton_system(
     end = conjugate_gradients(
         apply, move, -gradient, preconditioner, eps=eps, tolerance=tolerance, most_steps=most_steps, is_enough=is_enough
     )
-    return NewtonStep(evaluation.slice.along(0.0 * gradient) if total is None else total, dy, *end)
+    return NewtonStep(evaluation.slice.along(0.0 * gradient) if total is None else total, dy, end)

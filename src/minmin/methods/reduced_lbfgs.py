@@ -13,10 +13,11 @@ from minmin.errors import InputError, as_number
 from minmin.log import LOG
 from minmin.methods.bam import Bam
 from minmin.methods.base import DEFAULT_PATIENCE, NO_TARGET, Candidate, Method, Target, require_choice, require_flag
+from minmin.methods.estimates import GapEstimate
 from minmin.methods.inner.partial_minimum import DescendInY
 from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
 from minmin.methods.needs import ALL_FEATURES, Feature, Need
-from minmin.methods.reduced_state import GapEstimate, ReducedState
+from minmin.methods.reduced_state import ReducedState
 from minmin.methods.reduced_step import ReducedStep
 from minmin.methods.theory import block_parameters, can_guard, theory_patience
 from minmin.methods.watch import Visit, Watch

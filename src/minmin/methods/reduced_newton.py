@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.core.bound import Bound
+from minmin.core.bound import Bound, half_square_over
 from minmin.core.problem import Problem
 from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
 from minmin.core.vectors import Vector, dot, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number
 from minmin.methods.base import NO_TARGET, Candidate, Method, Target
+from minmin.methods.estimates import SAFETY_FACTOR, count_stuck, is_exhausted
 from minmin.methods.needs import Feature, Need
 from minmin.methods.newton_step import NewtonState, NewtonStep, solve_newton_system
 from minmin.methods.y_system import YStep, YSystem
@@ -23,14 +24,9 @@ _LEAST_Y_GAIN = 0.01
 Measured: docs/benchmarks/tuning.md."""
 _OVERSHOOT = _UNDERSHOOT = 0.3
 """See :func:`minmin.numerics.step_search.search_step`. Measured: docs/benchmarks/tuning.md."""
-_SAFETY_FACTOR = 4.0
-"""Estimated bounds are multiplied by this. Measured: docs/benchmarks/tuning.md."""
 _NEAR, _NEAR_STEPS_NEEDED = 0.5, 2
 """A bound is estimated only after ``_NEAR_STEPS_NEEDED`` steps in a row of at most this length, in units of the region
 where the quadratic model holds: there the second derivative changes by a factor √e at most.
-Measured: docs/benchmarks/tuning.md."""
-_MOST_STUCK_STEPS = 3
-"""A run ends after this many steps in a row that move nothing. The second and third try the surrogate curvature.
 Measured: docs/benchmarks/tuning.md."""
 _PATIENCE = 100
 """The bound must halve within this many iterations. Measured: docs/benchmarks/tuning.md."""
@@ -116,20 +112,22 @@ class ReducedNewton(Method):
         return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def init(self, problem: SecondOrderProblem, x: Vector, y: Vector) -> NewtonState:
-        return NewtonState(x, y, Candidate(x, y), largest_norm=norm(x))
+        return NewtonState(Candidate(x, y), largest_norm=norm(x))
 
     def step(self, problem: SecondOrderProblem, state: NewtonState, target: Target = NO_TARGET) -> NewtonState:
         if state.gradient is None or state.y_step is None:
             return self._begin(problem, state, target)
-        evaluation = problem.evaluate(state.x, state.y, state.cache)
-        y_system = YSystem(evaluation, state.roots)
-        enough = target.bound_at(state.candidate.value)
+        here = state.candidate
+        evaluation = problem.evaluate(here.x, here.y, here.cache)
+        y_system = YSystem(evaluation, state.roots, state.y_step)
+        enough = target.bound_at(here.value)
         trial = self._try_newton_step(problem, y_system, state, enough)
-        state = state._replace(scale=trial.scale, refined=state.refined or trial.step.refined)
-        flat = trial.step.flat and trial.step.residual > _ZERO_FACTOR * state.noise
+        end = trial.step.end
+        state = state._replace(scale=trial.scale, refined=state.refined or end.refined)
+        flat = end.flat and end.residual > _ZERO_FACTOR * state.noise
         if flat and problem.flat_gradient_proves_unbounded:
             raise NoMinimumError(_NO_MINIMUM)
-        if trial.step.flat or trial.t < _SHORT_STEP or state.stuck > 0:
+        if end.flat or trial.t < _SHORT_STEP or state.stuck > 0:
             trial = _choose_lower(self._try_surrogate(problem, y_system, state, trial, enough), trial)
         new, step = trial.new, trial.step
         if new is None:
@@ -137,50 +135,40 @@ class ReducedNewton(Method):
         if new.is_unbounded_along((step.direction, step.dy)) or new.is_unbounded_along():
             raise NoMinimumError(_NO_MINIMUM)
         eps = evaluation.rounding.eps
-        has_stopped = is_same_point(state.x, new.x, eps) and is_same_point(state.y, new.y, eps)
+        has_stopped = is_same_point(here.x, new.x, eps) and is_same_point(here.y, new.y, eps)
         largest_norm = max(state.largest_norm, norm(new.x), trial.t * norm(step.direction.dx))
         cached_steps = state.cached_steps + 1
         if largest_norm > _SHRINK_FACTOR * norm(new.x) or cached_steps > _MOST_CACHED_STEPS:
             new = problem.evaluate(new.x, new.y)
             largest_norm, cached_steps = norm(new.x), 0
         state = state._replace(
-            stuck=state.stuck + 1 if has_stopped else 0, largest_norm=largest_norm, cached_steps=cached_steps
+            stuck=count_stuck(state.stuck, has_stopped), largest_norm=largest_norm, cached_steps=cached_steps
         )
         evaluation.forget()
-        y_system = YSystem(new, state.roots if problem.has_constant_hessian else None)
-        return self._finish_step(problem, state, y_system, y_system.newton_step(), None if flat else trial, target)
+        y_system = YSystem(new, state.roots if problem.has_constant_hessian else ())
+        return self._finish_step(problem, state, y_system, None if flat else trial, target)
 
     def _begin(self, problem: SecondOrderProblem, state: NewtonState, target: Target) -> NewtonState:
         """The state at the start, after a few Newton steps in y alone."""
-        evaluation = problem.evaluate(state.x, state.y)
-        y_system = YSystem(evaluation)
-        y_step = y_system.newton_step()
-        rounding = evaluation.rounding
-        enough = max(_LEAST_Y_GAIN * y_step.gain, square(_ZERO_FACTOR * rounding.eps * rounding.fixed_terms))
+        y_system = YSystem(problem.evaluate(state.candidate.x, state.candidate.y))
+        gain, rounding = y_system.y_step.gain, y_system.evaluation.rounding
+        enough = max(_LEAST_Y_GAIN * gain, square(_ZERO_FACTOR * rounding.eps * rounding.fixed_terms))
         for _ in range(self.first_y_steps):
-            if not y_step.gain > enough:
+            if not y_system.y_step.gain > enough:
                 break
-            evaluation = _move_y(evaluation, y_step)
-            y_system = YSystem(evaluation, y_system.roots if problem.has_constant_hessian else None)
-            y_step = y_system.newton_step()
-        if evaluation.is_unbounded_along():
+            y_system = YSystem(_move_y(y_system), y_system.roots if problem.has_constant_hessian else ())
+        if y_system.evaluation.is_unbounded_along():
             raise NoMinimumError(_NO_MINIMUM)
-        return self._finish_step(problem, state, y_system, y_step, None, target)
+        return self._finish_step(problem, state, y_system, None, target)
 
     def _finish_step(
-        self,
-        problem: SecondOrderProblem,
-        state: NewtonState,
-        y_system: YSystem,
-        y_step: YStep,
-        trial: Trial | None,
-        target: Target,
+        self, problem: SecondOrderProblem, state: NewtonState, y_system: YSystem, trial: Trial | None, target: Target
     ) -> NewtonState:
         """The state at a new point, with its bound.
 
         ``trial`` is the step that led there; None if the estimate of the bound must not use it.
         """
-        evaluation = y_system.evaluation
+        evaluation, y_step = y_system.evaluation, y_system.y_step
         after = evaluation.model_after(y_step.dy)
         if not norm(after.grad_x) + y_step.gain < math.inf:
             why = evaluation.cause_of_infinity or "is f finite around the start?"
@@ -191,20 +179,17 @@ class ReducedNewton(Method):
         near_steps, min_curvature, estimate = 0, math.inf, math.inf
         if math.isinf(bound.value) and trial is not None and trial.distance_from(evaluation) <= _NEAR:
             near_steps = state.near_steps + 1
-            min_curvature = min(state.min_curvature_seen, trial.step.min_curvature_seen)
-            estimate = _estimate_gap(problem, y_system, y_step, after.grad_x, min_curvature, noise)
+            min_curvature = min(state.min_curvature_seen, trial.step.end.min_curvature_seen)
+            estimate = _estimate_gap(problem, y_system, after.grad_x, min_curvature, noise)
             bound = Bound(estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf, bound.floor)
-        x, y, cache, exhausted = evaluation.x, evaluation.y, evaluation.cache, state.stuck >= _MOST_STUCK_STEPS
         # The size counts as measured before this point: ∇ₓf is that of the model after a step in y.
         size = evaluation.find_largest_entry(after.grad_x, evaluation.grad_y)
+        x, y, cache, exhausted = evaluation.x, evaluation.y, evaluation.cache, is_exhausted(state.stuck)
         candidate = Candidate(
             x, y, bound, exhausted, cache=cache, gradient_size=size, measured_before=True, value=value
         )
         return state._replace(
-            x=x,
-            y=y,
             candidate=candidate,
-            cache=cache,
             gradient=after.grad_x,
             y_step=y_step,
             roots=y_system.roots,
@@ -218,8 +203,7 @@ class ReducedNewton(Method):
         self, problem: SecondOrderProblem, y_system: YSystem, state: NewtonState, enough: float
     ) -> Trial:
         """Take the Newton step, or a fraction of it; the run ends at the bound ``enough``, as far as that is known."""
-        evaluation, gradient, y_step = y_system.evaluation, state.gradient, state.y_step
-        assert y_step is not None
+        evaluation, gradient, y_step = y_system.evaluation, state.gradient, y_system.y_step
         preconditioner = evaluation.x_preconditioner()
         size = math.sqrt(dot(gradient, preconditioner.solve(gradient)))
         scale = size if math.isinf(state.scale) else state.scale
@@ -255,11 +239,11 @@ class ReducedNewton(Method):
         if surrogate is None:
             return None
         y_system = YSystem(surrogate)
-        y_step = y_system.newton_step()
-        gradient = surrogate.model_after(y_step.dy).grad_x
-        state = state._replace(gradient=gradient, y_step=y_step, scale=math.inf, refined=False)
+        gradient = surrogate.model_after(y_system.y_step.dy).grad_x
+        state = state._replace(gradient=gradient, scale=math.inf, refined=False)
         trial = self._try_newton_step(problem, y_system, state, enough)
-        return trial._replace(step=trial.step._replace(min_curvature_seen=near.step.min_curvature_seen))
+        end = trial.step.end._replace(min_curvature_seen=near.step.end.min_curvature_seen)
+        return trial._replace(step=trial.step._replace(end=end))
 
     def patience(self, problem: Problem) -> int:
         return _PATIENCE
@@ -296,8 +280,9 @@ def _choose_lower(one: Trial | None, other: Trial) -> Trial:
     return one if other.new is None or one.new.value <= other.new.value else other
 
 
-def _move_y(evaluation: SecondOrderEvaluation, y_step: YStep) -> SecondOrderEvaluation:
+def _move_y(y_system: YSystem) -> SecondOrderEvaluation:
     """The evaluation after a step in y alone."""
+    evaluation, y_step = y_system.evaluation, y_system.y_step
 
     def at(t: float) -> tuple[SecondOrderEvaluation, float]:
         new = evaluation.slice.at(evaluation.y + t * y_step.dy)
@@ -308,32 +293,28 @@ def _move_y(evaluation: SecondOrderEvaluation, y_step: YStep) -> SecondOrderEval
 
 def _stay(state: NewtonState, near_steps: int) -> NewtonState:
     """The state after a step along which f does not fall."""
-    candidate = state.candidate._replace(exhausted=state.stuck + 1 >= _MOST_STUCK_STEPS)
+    stuck = count_stuck(state.stuck, True)
+    candidate = state.candidate._replace(exhausted=is_exhausted(stuck))
     if candidate.bound.basis == "estimate":
         value = state.estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf
         candidate = candidate._replace(bound=candidate.bound._replace(value=value))
-    return state._replace(stuck=state.stuck + 1, near_steps=near_steps, candidate=candidate)
+    return state._replace(stuck=stuck, near_steps=near_steps, candidate=candidate)
 
 
 def _estimate_gap(
-    problem: SecondOrderProblem,
-    y_system: YSystem,
-    y_step: YStep,
-    gradient: Vector,
-    min_curvature: float,
-    noise: tuple[float, float],
+    problem: SecondOrderProblem, y_system: YSystem, gradient: Vector, min_curvature: float, noise: tuple[float, float]
 ) -> float:
     """|∇F|²/2μ with the least curvature seen in place of μ, plus the gain in y, times a safety factor.
 
     It is meaningful only near a minimum: if f is unbounded, steps do not get shorter.
     """
-    out_of_range = norm(y_system.gradient_after(y_step.dy))
+    out_of_range = norm(y_system.gradient_left())
     if out_of_range > _OUT_OF_RANGE * norm(y_system.evaluation.grad_y) and out_of_range > _ZERO_FACTOR * noise[1]:
         if problem.flat_gradient_proves_unbounded:
             raise NoMinimumError(_NO_MINIMUM)
         return math.inf
     size = norm(gradient)
-    if not 0.0 < min_curvature < math.inf and size > _ZERO_FACTOR * noise[0]:
-        return math.inf
-    in_x = square(size) / (2.0 * min_curvature) if min_curvature > 0.0 else 0.0
-    return _SAFETY_FACTOR * (in_x + 0.5 * y_step.gain + y_system.evaluation.value_noise())
+    in_x = half_square_over(size, min_curvature)
+    if math.isinf(in_x) and size <= _ZERO_FACTOR * noise[0]:
+        in_x = 0.0
+    return SAFETY_FACTOR * (in_x + 0.5 * y_system.y_step.gain + y_system.evaluation.value_noise())

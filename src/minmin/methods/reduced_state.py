@@ -7,46 +7,22 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from minmin.core.bound import UNKNOWN, Bound, half_square_over
+from minmin.core.bound import half_square_over
 from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import find_gap
 from minmin.core.term import Term
-from minmin.core.vectors import Vector, norm, square
+from minmin.core.vectors import Vector, norm
 from minmin.methods.bam import BamState
 from minmin.methods.base import Candidate
+from minmin.methods.estimates import GapEstimate
 from minmin.methods.inner.partial_minimum import YMemory
 from minmin.methods.secants import SecantPoint
 from minmin.methods.watch import Watch
 from minmin.numerics.lbfgs import Pairs, largest_curvature, least_curvature
 
-_LEAST_FACTOR, _FACTOR_OF_SLOWNESS = 1.5, 30.0
-"""The bound is the estimate times 1.5·(1 + 30r²), where r is the ratio of the last two estimates: the more slowly they
-fall, the less is known of the curvature where the rest of the gradient points. Measured: docs/benchmarks/tuning.md."""
 _MOST_BELOW_SECANTS = 100.0
 """The curvature is at least the least one between two points, divided by this: the one by the pairs may be anything.
 Measured: docs/benchmarks/tuning.md."""
-
-
-class GapEstimate(NamedTuple):
-    """The estimates of f - f* at the two newest points."""
-
-    newest: float = math.inf
-    before: float = math.inf
-
-    def add(self, gap: float) -> GapEstimate:
-        return GapEstimate(gap, self.newest)
-
-    def to_bound(self, exhausted: bool) -> Bound:
-        """A bound from both estimates; unknown if they rise, since they may go on rising.
-
-        If the newest is zero, or no further progress is possible, it alone counts.
-        """
-        if self.newest == 0.0 or exhausted:
-            return Bound(_LEAST_FACTOR * self.newest)
-        if not self.newest <= self.before < math.inf:
-            return UNKNOWN
-        slowness = square(self.newest / self.before)
-        return Bound(_LEAST_FACTOR * (1.0 + _FACTOR_OF_SLOWNESS * slowness) * self.before)
 
 
 class ReducedState(NamedTuple):

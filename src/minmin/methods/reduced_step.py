@@ -16,6 +16,7 @@ from minmin.core.vectors import Vector, dot, norm
 from minmin.errors import NonFiniteError
 from minmin.methods.bam import Bam
 from minmin.methods.base import NO_TARGET, Candidate, Target
+from minmin.methods.estimates import count_stuck, is_exhausted
 from minmin.methods.inner.goal import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import DescendInY
 from minmin.methods.proximal_step import find_proximal_step, map_gradients
@@ -37,9 +38,9 @@ _PROBE_STEPS = 3
 Measured: docs/benchmarks/tuning.md."""
 _KEPT_PAIRS_WITH_TERM = 60
 """The number of pairs with a term in x. Measured: docs/benchmarks/tuning.md."""
-_MOST_RESTARTS, _MOST_RESTARTS_WITHOUT_CONSTANTS = 6, 3
-"""The number of times in a row that a run which does not move x lowers y again, or drops its pairs, before it ends.
-Without constants it does not know its rounding errors, and ends sooner. Measured: docs/benchmarks/tuning.md."""
+_MOST_STUCK, _MOST_STUCK_WITHOUT_CONSTANTS = 7, 4
+"""The number of steps in a row that do not move x, after which a run ends; all but the last lower y again, or drop the
+pairs. Without constants it does not know its rounding errors, and ends sooner. Measured: docs/benchmarks/tuning.md."""
 
 
 class ReducedStep:
@@ -70,7 +71,7 @@ class ReducedStep:
         self._is_watched = constants is None and not problem.has_noisy_gradients
         # As far as constants tell, f may rise so fast along a step that y goes astray at an x that is then rejected.
         self._may_explode = constants is not None and math.isinf(max(constants.L_x, constants.L_y))
-        self._most_restarts = _MOST_RESTARTS_WITHOUT_CONSTANTS if constants is None else _MOST_RESTARTS
+        self._most_stuck = _MOST_STUCK_WITHOUT_CONSTANTS if constants is None else _MOST_STUCK
         checks = "values" if self._is_watched and self._has_value else "gradients"
         checks = checks if self._is_watched or self._may_explode else "nothing"
         if inner == "auto":
@@ -121,7 +122,7 @@ class ReducedStep:
         search = StepSearch(state.x, state.gradient, direction, self._term, units, _OVERSHOOT)
         if search.slope == 0.0 and norm(direction) == 0.0:
             lowered, evaluation, _ = self._descend_in_y(state, state.x, None)
-            stuck = state.stuck + 1 if lowered.gain == 0.0 else 0
+            stuck = count_stuck(state.stuck, lowered.gain == 0.0)
             pairs = Pairs() if stuck else state.pairs  # which may have made the step so short
             return self._judge(lowered._replace(stuck=stuck, pairs=pairs), evaluation)
         expected_gain = -0.5 * search.slope
@@ -225,7 +226,7 @@ class ReducedStep:
             seen = evaluation.value if self._has_value and constants is None else math.nan
             residuals = map_gradients(evaluation, curvatures) if self._has_terms else evaluation
             watch = watch.judge(residuals, seen, curvatures)
-        exhausted = state.stuck > self._most_restarts or (constants is None and watch.is_at_rounding_level)
+        exhausted = is_exhausted(state.stuck, self._most_stuck) or (constants is None and watch.is_at_rounding_level)
         if is_unknown:
             estimate = estimate.add(state.estimate_gap(evaluation))
             if exhausted or watch.has_seen_the_gradient_fall(residuals):

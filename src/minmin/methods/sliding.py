@@ -15,7 +15,7 @@ from minmin.core.vectors import Vector, largest_entry, norm, square
 from minmin.errors import NonFiniteError
 from minmin.methods.bam_steps import YState, finish_half
 from minmin.methods.base import Candidate, Method, require_choice
-from minmin.methods.inner.goal import are_exhausted
+from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.linearized import LinearizedEvaluation, make_sliding_goal
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
@@ -111,7 +111,7 @@ class Sliding(Method):
         found, memory = INNER_SOLVERS[self.inner].solve(goal, state.z.solver)
         z, at_bar = finish_half(p, state.z, goal, found, memory)
         assert isinstance(at_bar, LinearizedEvaluation)
-        bound, exhausted = _bound(problem, p, constants, at_under, at_bar), are_exhausted([z.failures])
+        bound, exhausted = _bound(problem, p, constants, at_under, at_bar), is_exhausted(z.failures)
         size = largest_entry(*(mu * part for mu, part in zip(p.mu, at_bar.grad_y, strict=True)))
         x, y = z.y_bar
         candidate = Candidate(x, y, bound, exhausted, gradient_size=size, measured_before=True)

@@ -10,10 +10,11 @@ from minmin.core.evaluation import Evaluation
 from minmin.core.rounding import VALUE_PRECISION, RoundingScale, is_clearly_negative, rounding_error
 from minmin.core.vectors import Vector, dot, norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG
+from minmin.methods.estimates import count_stuck, has_clearly_fallen, is_exhausted
 from minmin.methods.inner.goal import FARTHEST
 from minmin.methods.inner.partial_minimum import YMemory
 
-_ROUNDING_LEVEL, _NOISE_MARGIN, _POINTS_AT_ROUNDING_LEVEL = 64.0, 4.0, 3
+_ROUNDING_LEVEL, _NOISE_MARGIN = 64.0, 4.0
 """A run ends after three points in a row with gradients at rounding level: at most 64 times eps times the largest ones
 before, or 4 times the rounding errors that the curvature seen makes one expect. Measured: docs/benchmarks/tuning.md."""
 _MUCH_ABOVE_ROUNDING = 1e4
@@ -23,9 +24,6 @@ _STILL_MOVING, _FAR_WHERE_FLAT = 0.01, 1e8
 """A run that can make no more progress, but whose last step was longer than the first fraction of its distance from
 zero, has no minimum in sight: f may fall as slowly as -log x. f then appears unbounded below from a distance of the
 second number times the start's. Measured: docs/benchmarks/tuning.md."""
-_CLEAR_FALL = 0.02
-"""A gap is estimated only where |∇ₓf| is at most this fraction of the largest one.
-Measured: docs/benchmarks/tuning.md."""
 _LITTLE_CHANGE = 1e-3
 """f is flat over a step if its gradient changes by less than this fraction. Measured: docs/benchmarks/tuning.md."""
 _LARGE_CHANGE, _SHORT, _STIFFER, _MOST_JUMPS = 0.1, 1e-5, 1e8, 3
@@ -168,19 +166,19 @@ class Watch(NamedTuple):
             largest_gradients=largest,
             largest_value=self.largest_value if math.isnan(value) else max(abs(value), self.largest_value),
             lowest_value=self.lowest_value if math.isnan(value) else min(value, self.lowest_value),
-            at_rounding_level=self.at_rounding_level + 1 if is_there and not falls else 0,
+            at_rounding_level=count_stuck(self.at_rounding_level, is_there and not falls),
         )
 
     def has_seen_the_gradient_fall(self, evaluation: Evaluation) -> bool:
-        """Whether ∇ₓf is much smaller than before. Until then a run has seen the steepest directions alone."""
-        return evaluation.grad_x_norm <= _CLEAR_FALL * self.largest_gradients[0]
+        """Whether ∇ₓf is much smaller than before."""
+        return has_clearly_fallen(evaluation.grad_x_norm, self.largest_gradients[0])
 
     def _largest_with(self, norms: tuple[float, float]) -> tuple[float, float]:
         return max(norms[0], self.largest_gradients[0]), max(norms[1], self.largest_gradients[1])
 
     @property
     def is_at_rounding_level(self) -> bool:
-        return self.at_rounding_level >= _POINTS_AT_ROUNDING_LEVEL
+        return is_exhausted(self.at_rounding_level)
 
     @property
     def evidence(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from minmin.core.arrays import Array, replace_zeros
@@ -35,13 +36,17 @@ class YSystem:
     evaluation : SecondOrderEvaluation
     roots : sequence of arrays, optional
         Known :attr:`roots` of the same evaluation, so that its Hessian need not be computed.
+    y_step : YStep, optional
+        Known :attr:`y_step` of the same evaluation.
     """
 
-    def __init__(self, evaluation: SecondOrderEvaluation, roots: Sequence[Array] | None = None):
+    def __init__(self, evaluation: SecondOrderEvaluation, roots: Sequence[Array] = (), y_step: YStep | None = None):
         self.evaluation = evaluation
+        if y_step is not None:
+            self.y_step = y_step
         self._parts = evaluation.parts
         self._dense = [part.y.shape[0] <= DENSE_UP_TO for part in self._parts]
-        if roots is None:
+        if not roots:
             pairs = zip(self._parts, self._dense, strict=True)
             roots = [_factorize(part) if dense else replace_zeros(part.hess_yy_diagonal()) for part, dense in pairs]
         self.roots = tuple(roots)
@@ -52,14 +57,16 @@ class YSystem:
         """A root of H_yy⁻¹ if H_yy is one factorised matrix and not singular; otherwise None."""
         return self.roots[0] if len(self.roots) == 1 and self._dense[0] and is_full_rank(self.roots[0]) else None
 
-    def newton_step(self) -> YStep:
-        """The Newton step in y alone. It is not cached; if y is large, it is a solve by conjugate gradients."""
+    @cached_property
+    def y_step(self) -> YStep:
+        """The Newton step in y alone; if y is large, it is a solve by conjugate gradients."""
         gradient = self.evaluation.grad_y
         step = -self.solve(gradient)
         return YStep(step, max(-dot(gradient, step), 0.0))
 
-    def gradient_after(self, step: Vector) -> Vector:
-        """∇ᵧ of the quadratic model after a Newton step in y; not zero if ∇ᵧf leaves the range of a singular H_yy."""
+    def gradient_left(self) -> Vector:
+        """∇ᵧ of the quadratic model after :attr:`y_step`; not zero if ∇ᵧf leaves the range of a singular H_yy."""
+        step = self.y_step.dy
         pairs = zip(self._parts, parts_of(step), strict=True)
         return from_parts([part.grad_y + part.hess_yy_product(dy) for part, dy in pairs], step)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -233,21 +232,6 @@ class InnerGoal:
     def is_too_far(self, distance: float) -> bool:
         """Whether a point at this distance from zero is so far away that the function appears to be unbounded below."""
         return not self.convexity and distance > FARTHEST and distance > FARTHEST * norm(self.start)
-
-
-_MOST_FAILURES = 3
-"""After this many solves in a row that take more gradients than exact arithmetic needs, rounding errors are taken to be
-the cause. One may happen by chance at a single point; three is a choice."""
-
-
-def count_failures(point: InnerPoint, before: int) -> int:
-    """How many solves in a row have failed, after one that ended at a point."""
-    return 0 if point.solved else before + 1
-
-
-def are_exhausted(failures: Iterable[int]) -> bool:
-    """Whether solves have failed so often in a row that rounding errors must be the cause."""
-    return max(failures) >= _MOST_FAILURES
 
 
 MOST_GROWTH = 1e3

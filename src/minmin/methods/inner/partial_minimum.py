@@ -13,8 +13,9 @@ from minmin.core.model_gap import Reached, find_gap
 from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
 from minmin.core.rounding import is_clearly_negative
 from minmin.core.vectors import dot, norm, square
+from minmin.methods.estimates import count_stuck
 from minmin.methods.inner.curved import LbfgsSolver
-from minmin.methods.inner.goal import InnerGoal, InnerPoint, Rule, count_failures
+from minmin.methods.inner.goal import InnerGoal, InnerPoint, Rule
 from minmin.methods.inner.rules import ProvedAccuracy
 from minmin.methods.inner.solvers import INNER_SOLVERS
 from minmin.methods.needs import Need
@@ -197,7 +198,7 @@ class SolveY(YTask):
         rule, solver = ProvedAccuracy(self.accuracy), INNER_SOLVERS[self.inner]
         goal = InnerGoal(part, memory.y, rule, self.constants, largest_gradient=memory.largest_gradient)
         point, left = solver.solve(goal, memory.solver)
-        failures = count_failures(point, memory.failures)
+        failures = count_stuck(memory.failures, not point.solved)
         new = memory._replace(y=point.v, solver=left, failures=failures, largest_gradient=goal.largest_gradient)
         return new, point.evaluation
 
