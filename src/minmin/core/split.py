@@ -20,8 +20,15 @@ class SplitProblem(SecondOrderProblem):
         Both over the same variables.
     """
 
-    f: Problem
-    g: Problem
+    terms: tuple[Problem, ...]
+
+    @property
+    def f(self) -> Problem:
+        return self.terms[0]
+
+    @property
+    def g(self) -> Problem:
+        return self.terms[1]
 
     @property
     @abstractmethod
