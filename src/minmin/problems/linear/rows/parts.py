@@ -55,7 +55,7 @@ class RowDesign(NumpyDesign):
         self.rows_session.note_images(image, {self.value.recipe: v}, {})
         return image
 
-    def zero_image(self, v: Array) -> RowVector:
+    def zero_image(self, v: Array) -> Array:
         return self.rows_session.zeros(v.shape[1:], self.dtype)
 
     def adjoint(self, r: RowVector) -> Array:
@@ -69,18 +69,15 @@ class RowDesign(NumpyDesign):
     def column_squares(self, r: RowVector) -> Array:
         return request(self.value, "column_squares", r).compute()
 
-    def row_squares(self, v: Array) -> RowVector:
-        vector: RowVector = self.value.call("row_squares", v.copy(), example=self._example(v.shape[1:]))
-        return vector
+    def row_squares(self, v: Array) -> Array:
+        return self.value.call("row_squares", v.copy(), example=self._example(v.shape[1:]))
 
     @cached_property
-    def row_norms_squared(self) -> RowVector:
-        vector: RowVector = self.rows_session.apply(getattr, self.value, "row_norms_squared", example=self._example())
-        return vector
+    def row_norms_squared(self) -> Array:
+        return self.rows_session.apply(getattr, self.value, "row_norms_squared", example=self._example())
 
-    def ones(self) -> RowVector:
-        vector: RowVector = self.rows_session.apply(np.ones, RowCount, self.dtype, example=self._example())
-        return vector
+    def ones(self) -> Array:
+        return self.rows_session.apply(np.ones, RowCount, self.dtype, example=self._example())
 
     def columns(self, chosen: Matrix) -> RowDesign:
         return RowDesign(self.value.call("columns", chosen, example=_NO_EXAMPLE))
@@ -254,9 +251,8 @@ class RowHessian(MarginHessian):
     def for_rows(self) -> RowValue:
         return self.value
 
-    def times(self, change: Array) -> RowVector:
-        vector: RowVector = self.value.call("times", change)
-        return vector
+    def times(self, change: Array) -> Array:
+        return self.value.call("times", change)
 
     def gram(self, design: Design) -> Array:
         return request(self.value, "gram", design.for_rows).compute()
