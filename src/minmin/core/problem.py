@@ -15,10 +15,10 @@ from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation, explain_nonfinite
-from minmin.core.identity import identify
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.term import Term
 from minmin.core.traits import HasTraits, Traits
+from minmin.core.tree import identify
 from minmin.core.vectors import Parts, Vector, first_array, norm
 from minmin.errors import InputError, NonFiniteError, as_count, name_type
 

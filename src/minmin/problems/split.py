@@ -13,8 +13,7 @@ from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_problem, require_two_blocks
 from minmin.core.rounding import RoundingScale
-from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
-from minmin.core.split import SplitProblem
+from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, SplitProblem, YStepModel
 from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Vector
 from minmin.core.wrapped import WrappedEvaluation, WrappedSlice

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import Array, array_eps, inner, largest, namespace_of, to_like, to_numpy
-from minmin.core.identity import identify
 from minmin.core.second_order import Gauge
+from minmin.core.tree import identify
 from minmin.core.vectors import dot
 from minmin.errors import InputError, UserCodeError
 from minmin.problems.linear.designs import Design, select
