@@ -156,6 +156,8 @@ class Problem(HasTraits, ABC):
     """
 
     tally: Tally = UNCOUNTED
+    _constants: Constants | None = None
+    _prototype: Array = np.zeros(0)
 
     @property
     def traits(self) -> Traits:
@@ -180,7 +182,7 @@ class Problem(HasTraits, ABC):
     @property
     def constants(self) -> Constants | None:
         """Smoothness and strong convexity, or None if they are not known."""
-        return None
+        return self._constants
 
     def constants_for(self, cost_ratio: float) -> Constants | None:
         """Valid constants, chosen for a ∇ₓ that costs ``cost_ratio`` times as much as ∇ᵧ."""
@@ -211,7 +213,7 @@ class Problem(HasTraits, ABC):
     @property
     def prototype(self) -> Array:
         """An array with the library, dtype and device of the problem's data."""
-        return np.zeros(0)
+        return self._prototype
 
     def prototype_at(self, x: Vector) -> Array:
         """An array of the library, dtype and device in which f is computed at x; vectors may be kept elsewhere."""

@@ -157,7 +157,7 @@ class Loop:
         # Overflow is reported by our own errors, and underflow is harmless, so NumPy's warnings are not needed.
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             try:
-                end = self._iterate_and_save()
+                end = self._iterate()
                 try:
                     return self._choose_result(end)
                 except (DataLostError, RunEnded):  # those who ended the run cannot compute f either
@@ -171,15 +171,8 @@ class Loop:
                     error.result = replace(result, bound=UNKNOWN) if refuted else result
                 raise
 
-    def _iterate_and_save(self) -> End:
-        """Iterate, and write the checkpoint however the iterations end."""
-        try:
-            return self._iterate()
-        finally:
-            if self.file is not None and self._snapshot is not None:
-                self.file.write(self._snapshot)
-
     def _iterate(self) -> End:
+        """Iterate, and write the checkpoint however the iterations end."""
         try:
             state, end = self._begin()
             while (end := end or self._rules.check_iterations(self._steps)) is None:
@@ -198,6 +191,9 @@ class Loop:
             return End("interrupted", f"{DATA_LOST}{lost}")
         except KeyboardInterrupt:
             return End("interrupted", "interrupted from the keyboard")
+        finally:
+            if self.file is not None and self._snapshot is not None:
+                self.file.write(self._snapshot)
         return end
 
     def _begin(self) -> tuple[Any, End | None]:
