@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minmin.core.arrays import to_like, to_numpy
+from minmin.core.arrays import Array, array_eps, to_like, to_numpy
 from minmin.core.evaluation import Evaluation
 from minmin.core.precision import full_float32
 from minmin.core.problem import Problem, require_problem
@@ -28,7 +28,7 @@ from minmin.core.vectors import (
 from minmin.errors import InputError, MinMinError
 from minmin.findings import Finding, Report
 from minmin.numerics.lanczos import ritz_values
-from minmin.problems.linear.losses.base import measure_self_concordance
+from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
 from minmin.term_checks import check_term
 from minmin.terms.parts import PartsTerm
@@ -49,6 +49,10 @@ _MOST_OF_L, _LEAST_OF_MU = 1.001, 0.999
 """Measured curvatures may violate the constants by a thousandth, since differences are not exact; runs allow 1 %."""
 _MOST_OF_M, _LEAST_M = 1.01, 1e-2
 """The same for the self-concordance of a loss: logarithms of curvatures may be off by 1e-3 in single precision."""
+_TRIED_ROWS = 100
+_TRIED_SIZES = (0.0, 0.1, 1.0, 10.0)
+"""How many rows a loss is tried on, and how far from zero margins are."""
+_TRIED_DISTANCES = (0.1, 1.0)
 _SEGMENT_LENGTHS = (1e-3, 1.0, 10.0)
 """The lengths of the segments along which convexity is checked, in units of the point's size: short and long ones."""
 _NOISE_FACTOR = 8.0
@@ -247,7 +251,7 @@ class _Checks:
             return
         loss = self.problem.loss
         if loss.outputs == 1 and math.isfinite(loss.self_concordance):
-            least = measure_self_concordance(loss, self.problem.target, self.rng)
+            least = _measure_self_concordance(loss, self.problem.target, self.rng)
             ok = least <= _MOST_OF_M * loss.self_concordance + _LEAST_M
             yield Finding("self_concordance", ok, f"stated {loss.self_concordance:.6g}, measured {least:.6g}")
 
@@ -353,3 +357,23 @@ def _random_like(vector: Vector, rng: np.random.Generator) -> Vector:
     if isinstance(vector, Parts):
         return vector.map(lambda part: _random_like(part, rng))
     return to_like(rng.standard_normal(vector.shape[0]), vector)
+
+
+def _measure_self_concordance(loss: Loss, target: Array, rng: np.random.Generator) -> float:
+    """The largest |log ℓ''(m + v) - log ℓ''(m)|/|v| of some rows: no M below it is right."""
+    rows = target[: min(_TRIED_ROWS, target.shape[0])]
+    most = 0.0
+    for size in _TRIED_SIZES:
+        margins = to_like(size * rng.standard_normal(rows.shape[0]), rows)
+        here = _curvature(loss, margins, rows)
+        for distance in _TRIED_DISTANCES:
+            there = _curvature(loss, margins + distance, rows)
+            # A curvature far below the others may be a rounding error, as in 1 - tanh².
+            clear = np.minimum(here, there) > math.sqrt(array_eps(rows)) * max(here.max(), there.max())
+            changes = np.abs(np.log(there[clear]) - np.log(here[clear])) / distance
+            most = max(most, *changes.tolist())
+    return most
+
+
+def _curvature(loss: Loss, margins: Array, target: Array) -> Any:
+    return to_numpy(loss.curvature(margins, target, loss.prepare(margins, target))).astype(np.float64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, TypeVar
 
-from minmin.core.arrays import Array
 from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
@@ -35,6 +34,12 @@ class Outer(Enum):
 class Swapped(Wrapped):
     """Any problem with its blocks exchanged. Fixing x precomputes nothing, and there are no Hessians."""
 
+    # What is known of the rows and units of the original does not hold with its blocks exchanged.
+    constants_for = Problem.constants_for
+    units = Problem.units
+    units_x = Problem.units_x
+    why_no_rows = Problem.why_no_rows
+
     def __init__(self, original: Problem):
         super().__init__(
             original,
@@ -58,27 +63,12 @@ class Swapped(Wrapped):
         constants = self.original.constants
         return None if constants is None else constants.swapped()
 
-    def constants_for(self, cost_ratio: float) -> Constants | None:
-        return self.constants
-
     def passes_for_constants(self) -> tuple[int, int]:
         in_x, in_y = self.original.passes_for_constants()
         return in_y, in_x
 
-    @property
-    def units_x(self) -> Array | float:
-        return 1.0
-
-    @property
-    def units(self) -> Array | float:
-        return 1.0
-
     def without_terms(self) -> Problem:
         return self.original.without_terms().swapped()
-
-    @property
-    def why_no_rows(self) -> str:
-        return f"{self.kind} is not known to be a sum over rows"
 
     def counted(self, tally: Tally) -> Swapped:
         return self.around(self.original.counted(tally.swapped()))

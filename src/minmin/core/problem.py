@@ -10,16 +10,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from minmin.core.arrays import Array
-from minmin.core.blocks import BlockLayout, join
+from minmin.core.blocks import join
 from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation, explain_nonfinite
-from minmin.core.identity import identify
 from minmin.core.model_gap import Reached, find_gap
-from minmin.core.structure import Structure
 from minmin.core.term import Term
-from minmin.core.traits import Traits
+from minmin.core.traits import HasTraits, Traits
+from minmin.core.tree import identify
 from minmin.core.vectors import Parts, Vector, first_array, norm
 from minmin.errors import InputError, NonFiniteError, as_count, name_type
 
@@ -112,7 +111,7 @@ class Slice(ABC):
         return new_memories, self.join(evaluations)
 
 
-class Problem(ABC):
+class Problem(HasTraits, ABC):
     """f(x, y) with an expensive block x and a cheap block y.
 
     A subclass sets ``d_x`` and ``d_y`` and says in :meth:`fix` how f is computed; everything else has a default.
@@ -156,26 +155,9 @@ class Problem(ABC):
         nearly flat.
     """
 
-    d_x: int
-    d_y: int
     tally: Tally = UNCOUNTED
-    has_value: bool = True
-    is_second_order: bool = False
-    has_y_hessian: bool = False
-    part_sizes: tuple[int, ...] = ()
-    part_weights: tuple[float, ...] = ()
-    has_noisy_gradients: bool = False
-    grad_y_from_values: bool = False
-    y_is_remote: bool = False
-    term_x: Term | None = None
-    term_y: Term | None = None
-    structure_x: Structure | None = None
-    structure_y: Structure | None = None
-    part_structures: tuple[Structure | None, ...] = ()
-    blocks: BlockLayout | None = None
-    bounds_by_data: bool = False
-    has_constant_hessian: bool = False
-    flat_gradient_proves_unbounded: bool = False
+    _constants: Constants | None = None
+    _prototype: Array = np.zeros(0)
 
     @property
     def traits(self) -> Traits:
@@ -200,7 +182,7 @@ class Problem(ABC):
     @property
     def constants(self) -> Constants | None:
         """Smoothness and strong convexity, or None if they are not known."""
-        return None
+        return self._constants
 
     def constants_for(self, cost_ratio: float) -> Constants | None:
         """Valid constants, chosen for a ∇ₓ that costs ``cost_ratio`` times as much as ∇ᵧ."""
@@ -231,7 +213,7 @@ class Problem(ABC):
     @property
     def prototype(self) -> Array:
         """An array with the library, dtype and device of the problem's data."""
-        return np.zeros(0)
+        return self._prototype
 
     def prototype_at(self, x: Vector) -> Array:
         """An array of the library, dtype and device in which f is computed at x; vectors may be kept elsewhere."""

@@ -1,4 +1,4 @@
-"""Second order: what Newton's method needs from a problem besides values and gradients."""
+"""Second order: what Newton's method needs from a problem besides values and gradients; and f + g, asked for apart."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from minmin.core.arrays import Array, replace_zeros
 from minmin.core.bound import Bound, half_square_over
+from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.problem import Problem, Slice
@@ -225,3 +226,36 @@ class SecondOrderProblem(Problem):
         constants = self.constants
         mu = 0.0 if constants is None else constants.mu_x
         return lambda gradient: half_square_over(norm(gradient), mu) <= gap
+
+
+class SplitProblem(SecondOrderProblem):
+    """f(x, y) + g(x, y), with f more expensive than g.
+
+    Attributes
+    ----------
+    f, g : Problem
+        Both over the same variables.
+    """
+
+    terms: tuple[Problem, ...]
+
+    @property
+    def f(self) -> Problem:
+        return self.terms[0]
+
+    @property
+    def g(self) -> Problem:
+        return self.terms[1]
+
+    @property
+    @abstractmethod
+    def constants_of_both(self) -> tuple[Constants, Constants] | None:
+        """The constants of f and of g, whose ``blocks`` say so; None if those of one are not known."""
+
+    @abstractmethod
+    def evaluate_f(self, x: Vector, y: Vector) -> Evaluation:
+        """f alone at (x, y). A gradient there counts as one "grad_f", whatever the block."""
+
+    @abstractmethod
+    def evaluate_g(self, x: Vector, y: Vector) -> Evaluation:
+        """g alone at (x, y). A gradient there counts as one "grad_g", whatever the block, and as nothing else."""

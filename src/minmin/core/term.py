@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from minmin.core.arrays import Array, array_eps
-from minmin.core.identity import identify
+from minmin.core.tree import identify
 
 _BISECTIONS = 50
 """How often the interval of a scale is halved; 50 times leaves 1e-15 of it."""

@@ -201,17 +201,13 @@ class Assumed(Wrapped):
         Used instead of a new evaluation at this very point. A slice there has no other abilities.
     """
 
+    constants = Problem.constants
+    constants_for = Problem.constants_for
+
     def __init__(self, original: Problem, constants: Constants, known: Evaluation | None = None):
         super().__init__(original, bounds_by_data=False)
         self._known = known
         self._constants = constants
-
-    @property
-    def constants(self) -> Constants:
-        return self._constants
-
-    def constants_for(self, cost_ratio: float) -> Constants:
-        return self._constants
 
     def fix(self, x: Vector) -> Any:
         if self._known is not None and x is self._known.x:

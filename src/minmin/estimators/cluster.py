@@ -14,10 +14,9 @@ from minmin.core.rows import RowVector
 from minmin.errors import InputError
 from minmin.estimators.categories import Category, Known, find_categories, warn_of_numbers
 from minmin.estimators.frames import wrap_frame
-from minmin.estimators.table import RowTable, Table, open_row_table
+from minmin.estimators.table import RowMatrix, RowTable, Table, open_row_table
 from minmin.estimators.text import check_text_options, name_columns, read_known, read_text, require_known_types
-from minmin.problems.linear.rows.dask_data import as_column, compute_there, cut_blocks, is_dask, load_rows
-from minmin.problems.linear.rows.parts import RowMatrix
+from minmin.problems.linear.rows.dask_data import as_column, cut_blocks, find_client, is_dask, load_rows
 
 _Vector = np.ndarray[Any, Any]
 Measure = Callable[[_Vector, _Vector, _Vector, float], tuple[float, float]]
@@ -70,12 +69,24 @@ def _find_categories(X: Any, texts: list[str]) -> dict[str, list[Category]]:
     """The categories of text columns that occur in some block of a Dask frame, sorted; missing values are the last."""
     import dask
 
-    found = compute_there([dask.delayed(_list_categories)(of["X"], texts) for of, _ in cut_blocks({"X": X}, {})])
+    found = _compute_there([dask.delayed(_list_categories)(of["X"], texts) for of, _ in cut_blocks({"X": X}, {})])
     known: dict[str, list[Category]] = {}
     for name in texts:
         every = {category for of_block in found for category in of_block[name]}
         known[name] = [*sorted(every - {None}), *([None] if None in every else [])]
     return known
+
+
+def _compute_there(tasks: list[Any]) -> list[Any]:
+    """The results of delayed tasks, computed on the cluster of the current client if there is one."""
+    import dask
+
+    client = find_client()
+    if client is None:
+        return list(dask.compute(*tasks))
+    from minmin.problems.linear.rows.dask_engine import gather_patiently
+
+    return gather_patiently(client, client.compute(tasks))
 
 
 def _list_categories(block: Any, texts: list[str]) -> dict[str, list[Category]]:

@@ -16,13 +16,13 @@ from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.estimators.cheap_matrix import MULTIPLICATIONS_PER_PAIR, build_cheap_matrix, make_zero_column, take_columns
 from minmin.estimators.counts import count_by_column, count_pairs, count_stored, is_sparse
 from minmin.estimators.penalties import Alphas
-from minmin.estimators.table import Mask, RowTable, Table, Vector
+from minmin.estimators.table import Mask, RowMatrix, RowTable, Table, Vector
 from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
 from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.mixed import MixedDesign
-from minmin.problems.linear.rows.parts import RowDesign, RowMatrix
+from minmin.problems.linear.rows.parts import RowDesign
 
 _MOST_COST_RATIO, _MOST_COST_RATIO_SPARSE = 128, 48
 """A block goes into Y if computing YᵀY takes at most this many multiplications per number in the data. A table with

@@ -9,8 +9,7 @@ import scipy.sparse
 
 from minmin.core.rows import reduce_rows
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
-from minmin.estimators.table import Mask, Table, Vector
-from minmin.problems.linear.rows.parts import RowMatrix
+from minmin.estimators.table import Mask, RowMatrix, Table, Vector
 
 
 def is_sparse(matrix: Any) -> bool:

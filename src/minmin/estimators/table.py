@@ -1,10 +1,11 @@
-"""Table: a frame as numbers and codes of categories."""
+"""Table: a frame as numbers and codes of categories; tables and matrices whose rows are elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from minmin.estimators.blocks import ColumnBlocks, Columns
 from minmin.problems.linear.categories import CategoricalDesign
 from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import blank_idle_rows
+from minmin.problems.linear.rows.session import RowSession
 
 Vector = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -169,6 +171,32 @@ def open_row_table(value: RowValue) -> RowTable:
 
 def _describe(table: Table) -> tuple[Any, ...]:
     return table.numbers[:0], table.places[:0], table.sizes, table.is_text
+
+
+class RowMatrix:
+    """The matrices of all groups of rows, one above the other.
+
+    ``matrix[:, columns]`` is the same matrix with only these columns.
+
+    Parameters
+    ----------
+    value : RowValue
+        The PartitionedMatrix of every group.
+    """
+
+    ndim = 2
+
+    def __init__(self, value: RowValue):
+        self.value = value
+        self.session: RowSession = value.rows  # type: ignore[assignment]
+        describe = attrgetter("shape", "dtype", "is_sparse")
+        shapes, dtypes, sparse = zip(*reduce_rows(describe, value, combine="list"), strict=True)
+        self.shape = (self.session.count, shapes[0][1])
+        self.dtype = dtypes[0]
+        self.is_sparse = bool(sparse[0])
+
+    def __getitem__(self, key: Any) -> RowMatrix:
+        return RowMatrix(self.value.call("__getitem__", key, example=object()))
 
 
 def spread_blocks(blocks: ColumnBlocks, matrix: Any) -> ColumnBlocks:

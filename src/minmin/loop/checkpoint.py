@@ -122,10 +122,9 @@ class Checkpoint:
         try:
             data = seal(_MAGIC, _FORMAT, encode(tree, {"marks": self._marks}, self._types))
             write_atomically(self.path, data)
-        except TypeError as error:
-            raise CheckpointError(f"the checkpoint {self.path} cannot be written: {error}") from error
-        except OSError as error:
-            raise CheckpointError(f"the checkpoint {self.path} cannot be written: {error.strerror}") from error
+        except (TypeError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise CheckpointError(f"the checkpoint {self.path} cannot be written: {reason}") from error
         self._last = time.perf_counter()
         self._interval = (self._last - start) / _TIME_FRACTION
 

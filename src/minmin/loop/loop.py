@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -87,6 +87,7 @@ SNAPSHOT_TYPES = (Snapshot, Numbered, Progressing, SeenValues, SeenValue, Candid
 """The NamedTuples in every checkpoint, besides those of the method's state."""
 
 
+@dataclass(eq=False)
 class Loop:
     """One run of one method on one problem.
 
@@ -112,38 +113,34 @@ class Loop:
         A remark about the start, for the message.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        method: Method,
-        outer: Outer,
-        start: tuple[Vector, Vector],
-        criteria: StoppingCriteria,
-        clock: Clock,
-        *,
-        callback: Any = None,
-        progress: Progress | None = None,
-        extra_metrics: ExtraMetrics | None = None,
-        file: Checkpoint | None = None,
-        why: str = "",
-        about_start: str = "",
-    ):
-        self._method, self._outer = method, outer
+    problem: Problem
+    method: Method
+    outer: Outer
+    start: tuple[Vector, Vector]
+    criteria: StoppingCriteria
+    clock: Clock
+    _: KW_ONLY
+    callback: Any = None
+    progress: Progress | None = None
+    extra_metrics: ExtraMetrics | None = None
+    file: Checkpoint | None = None
+    why: str = ""
+    about_start: str = ""
+
+    def __post_init__(self) -> None:
+        problem, outer, criteria, clock = self.problem, self.outer, self.criteria, self.clock
+        step: Any = self.method.step
         target = Target(criteria.tol, criteria.rtol, criteria.rtol_from)
-        step: Any = method.step
-        self._step = partial(step, target=target) if method.takes_target else step
-        self._why = why
-        self._about_start = about_start
-        self._clock = clock
-        self._file = file
+        self._step = partial(step, target=target) if self.method.takes_target else step
         self._tally = make_tally(criteria, clock)
         self._problem = outer.orient(problem.counted(self._tally))
-        self._recorder = Recorder(problem, outer, clock, self._tally, callback, progress, extra_metrics)
-        self._rules = StoppingRules(criteria, method.patience(self._problem), problem)
-        self._observes_always = criteria.needs_every_value or self._recorder.is_watched()
+        self._recorder = Recorder(problem, outer, clock, self._tally, self.callback, self.progress, self.extra_metrics)
+        self._rules = StoppingRules(criteria, self.method.patience(self._problem), problem)
+        is_watched = self.callback is not None or self.progress is not None
+        self._observes_always = criteria.needs_every_value or is_watched
         self._newest_only = problem.y_is_remote
         self._steps = 0
-        self._candidate = Candidate(*outer.pair(*start))
+        self._candidate = Candidate(*outer.pair(*self.start))
         self._best = Numbered(self._candidate, 0)
         self._lowest: Numbered | None = None
         self._snapshot: Snapshot | None = None
@@ -155,12 +152,12 @@ class Loop:
 
     def run(self) -> Result:
         """Run from the start, or resume from the checkpoint."""
-        why = self._why and f"; {self._why}"
-        LOG.info("%s begins, with %s as the outer block%s", self._method.name, self._outer.value, why)
+        why = self.why and f"; {self.why}"
+        LOG.info("%s begins, with %s as the outer block%s", self.method.name, self.outer.value, why)
         # Overflow is reported by our own errors, and underflow is harmless, so NumPy's warnings are not needed.
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             try:
-                end = self._iterate_and_save()
+                end = self._iterate()
                 try:
                     return self._choose_result(end)
                 except (DataLostError, RunEnded):  # those who ended the run cannot compute f either
@@ -174,15 +171,8 @@ class Loop:
                     error.result = replace(result, bound=UNKNOWN) if refuted else result
                 raise
 
-    def _iterate_and_save(self) -> End:
-        """Iterate, and write the checkpoint however the iterations end."""
-        try:
-            return self._iterate()
-        finally:
-            if self._file is not None and self._snapshot is not None:
-                self._file.write(self._snapshot)
-
     def _iterate(self) -> End:
+        """Iterate, and write the checkpoint however the iterations end."""
         try:
             state, end = self._begin()
             while (end := end or self._rules.check_iterations(self._steps)) is None:
@@ -191,8 +181,8 @@ class Loop:
                 self._candidate = state.candidate
                 self._recorder.measure(self._candidate)
                 end = self._check_after_step()
-                if self._file is not None:
-                    self._take_snapshot(state, self._file)
+                if self.file is not None:
+                    self._take_snapshot(state, self.file)
         except RunEnded as ended:
             with contextlib.suppress(RunEnded):  # this is the last chance to measure
                 self._recorder.measure(self._candidate)
@@ -201,20 +191,23 @@ class Loop:
             return End("interrupted", f"{DATA_LOST}{lost}")
         except KeyboardInterrupt:
             return End("interrupted", "interrupted from the keyboard")
+        finally:
+            if self.file is not None and self._snapshot is not None:
+                self.file.write(self._snapshot)
         return end
 
     def _begin(self) -> tuple[Any, End | None]:
         """The first state, or the state in the checkpoint."""
-        state = self._method.init(self._problem, self._candidate.x, self._candidate.y)
-        types = (*self._method.state_types, *SNAPSHOT_TYPES)
-        snapshot = None if self._file is None else self._file.read(types, first_array(self._candidate.x))
+        state = self.method.init(self._problem, self._candidate.x, self._candidate.y)
+        types = (*self.method.state_types, *SNAPSHOT_TYPES)
+        snapshot = None if self.file is None else self.file.read(types, first_array(self._candidate.x))
         if snapshot is None:
             with contextlib.suppress(RunEnded):  # the first step asks the same clients and fails in the same way
                 self._recorder.measure(self._candidate)
             end = self._observe()
             self._rules.measure_from(self._last_value())
-            if self._file is not None:
-                self._take_snapshot(state, self._file)
+            if self.file is not None:
+                self._take_snapshot(state, self.file)
             return state, end
         self._restore(snapshot)
         value = self._recorder.record(self._candidate, self._steps).value
@@ -238,7 +231,7 @@ class Loop:
         self._rules.progress = snapshot.progress
         self._rules.measure_from(then)
         self._tally.counts = dict(snapshot.counts)
-        self._clock.advance(snapshot.seconds)
+        self.clock.advance(snapshot.seconds)
 
     def _take_snapshot(self, state: Any, file: Checkpoint) -> None:
         """Take a snapshot between two iterations, and write it if a write is due."""
@@ -254,10 +247,10 @@ class Loop:
             values=recorder.values_computed,
             recorded_step=-1 if recorder.last is None else recorder.last.step,
             rows=recorder.history.rows(),
-            seconds=self._clock.elapsed(),
+            seconds=self.clock.elapsed(),
             gradient_size=math.nan if self._candidate.measured_before else self._candidate.gradient_size,
         )
-        with self._clock.pause():
+        with self.clock.pause():
             file.write_when_due(self._snapshot)
 
     def _check_after_step(self) -> End | None:
@@ -372,8 +365,8 @@ class Loop:
         evidence = explain_not_convex(not_convex) if not_convex and end.status != "converged" else ""
         if end.message == self._candidate.reason or evidence in end.message:  # the message has said enough
             evidence = ""
-        told = (end.message, last.candidate.note, evidence, self._about_start, self._why)
-        LOG.info("%s has ended as %s after %d iterations: %s", self._method.name, end.status, self._steps, end.message)
+        told = (end.message, last.candidate.note, evidence, self.about_start, self.why)
+        LOG.info("%s has ended as %s after %d iterations: %s", self.method.name, end.status, self._steps, end.message)
         x, y = self._recorder.show_point(record)
         layout = self._problem.blocks
         of_blocks = {} if layout is None else {f"grad_{i}": 0 for i in range(len(layout.sizes))}
@@ -385,10 +378,10 @@ class Loop:
             bound=record.bound,
             status=end.status,
             message="; ".join(part for part in told if part),
-            method=self._method.name,
+            method=self.method.name,
             nit=self._steps,
             seconds=record.seconds,
             calls=calls | {"monitor": self._recorder.values_computed},
             history=self._recorder.history,
-            why_method=self._why,
+            why_method=self.why,
         )

@@ -22,24 +22,15 @@ class Clock:
     def elapsed(self) -> float:
         return time.perf_counter() - self._start
 
-    def pause(self) -> Pause:
-        """Do not count the time inside a ``with`` block."""
-        return Pause(self)
-
-
-class Pause:
-    """A ``with`` block whose time a clock does not count."""
-
-    __slots__ = ("_clock", "_since")
-
-    def __init__(self, clock: Clock):
-        self._clock = clock
+    def pause(self) -> Clock:
+        """Do not count the time inside a ``with`` block; such blocks are not nested."""
+        return self
 
     def __enter__(self) -> None:
         self._since = time.perf_counter()
 
     def __exit__(self, *error: object) -> None:
-        self._clock.advance(self._since - time.perf_counter())
+        self.advance(self._since - time.perf_counter())
 
 
 _LIVE_SECONDS, _LOG_SECONDS = 0.2, 10.0

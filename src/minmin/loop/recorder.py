@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -124,6 +125,7 @@ class Recorded(NamedTuple):
     record: Record
 
 
+@dataclass(eq=False)
 class Recorder:
     """Records candidates with the blocks in the user's order, while the clock is paused.
 
@@ -138,28 +140,20 @@ class Recorder:
         Counts what the method computes.
     callback, progress
         Both see the records.
-    extra_metrics : ExtraMetrics, optional
+    extra : ExtraMetrics, optional
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        outer: Outer,
-        clock: Clock,
-        tally: Tally,
-        callback: Callable[[Record], Any] | None,
-        progress: Progress | None,
-        extra_metrics: ExtraMetrics | None,
-    ):
-        self._problem = problem
-        self._outer = outer
-        self._clock = clock
-        self._tally = tally
-        self._callback = callback
-        self._progress = progress
-        self._extra = extra_metrics
+    problem: Problem
+    outer: Outer
+    clock: Clock
+    tally: Tally
+    callback: Callable[[Record], Any] | None
+    progress: Progress | None
+    extra: ExtraMetrics | None
+
+    def __post_init__(self) -> None:
         self._monitor = Tally()
-        self._monitored = problem.counted(self._monitor)
+        self._monitored = self.problem.counted(self._monitor)
         self.history = History(self._read_extra())
         self.last: Recorded | None = None
         self.seen = SeenValues()
@@ -183,27 +177,23 @@ class Recorder:
 
     def measure(self, candidate: Candidate) -> None:
         """Update the extra metrics."""
-        if self._extra is not None:
-            with self._clock.pause():
-                self._extra.update(self._outer.pair(candidate.x, candidate.y)[0])
+        if self.extra is not None:
+            with self.clock.pause():
+                self.extra.update(self.outer.pair(candidate.x, candidate.y)[0])
 
     def _read_extra(self) -> Mapping[str, Any]:
-        return {} if self._extra is None else self._extra.read()
-
-    def is_watched(self) -> bool:
-        """Whether a callback or a progress line needs every record."""
-        return self._callback is not None or self._progress is not None
+        return {} if self.extra is None else self.extra.read()
 
     def record(self, candidate: Candidate, step: int) -> Record:
         """Compute f at a candidate if its method has not, and make its record."""
-        seconds = self._clock.elapsed()
-        x, y = self._outer.pair(candidate.x, candidate.y)
+        seconds = self.clock.elapsed()
+        x, y = self.outer.pair(candidate.x, candidate.y)
         value = math.nan
-        if self._problem.has_value:
+        if self.problem.has_value:
             value = self._compute_value(x, y, candidate.cache) if candidate.value is None else candidate.value
             if not math.isfinite(value):
                 reason = f"f may have no minimum, or {GRADIENT_MAY_BE_WRONG}" if step else "is f defined at the start?"
-                reason = self._problem.evaluate(x, y).cause_of_infinity or reason
+                reason = self.problem.evaluate(x, y).cause_of_infinity or reason
                 raise NonFiniteError(f"f(x, y) = {value} after {step} iterations; {reason}")
         bound = UNKNOWN if candidate.not_convex else candidate.bound  # every bound needs a convex f
         record = Record(*self._count_gradients(), value, bound, seconds, x, y)
@@ -213,50 +203,50 @@ class Recorder:
         return record
 
     def _compute_value(self, x: Vector, y: Vector, cache: tuple[Array, ...]) -> float:
-        with self._clock.pause():
+        with self.clock.pause():
             return self._monitored.evaluate(x, y, cache).value
 
     def _count_gradients(self) -> tuple[int, int]:
-        counts = self._tally.counts
+        counts = self.tally.counts
         return counts.get("grad_x", 0), counts.get("grad_y", 0)
 
     def record_without_value(self, candidate: Candidate, step: int) -> Recorded:
         """The record of a candidate if f can no longer be computed."""
-        x, y = self._outer.pair(candidate.x, candidate.y)
+        x, y = self.outer.pair(candidate.x, candidate.y)
         bound = UNKNOWN if candidate.not_convex else candidate.bound
         counts = self._count_gradients()
-        return Recorded(step, candidate, Record(*counts, math.nan, bound, self._clock.elapsed(), x, y))
+        return Recorded(step, candidate, Record(*counts, math.nan, bound, self.clock.elapsed(), x, y))
 
     def show(self, record: Record, step: int) -> End | None:
         """Add a record to the history if it is due, and show it; the end of the run, if the callback asks for it."""
         if self.is_due(step):
             self.history.append(record, self._read_extra().values())
         self.compare_with_bound(record)
-        if self._progress is not None:
-            self._progress.show(record)
-        if self._callback is not None and step > 0 and self._asks_to_stop(record):
+        if self.progress is not None:
+            self.progress.show(record)
+        if self.callback is not None and step > 0 and self._asks_to_stop(record):
             return End("interrupted", "the callback asked to stop")
         return None
 
     def finish(self, record: Record) -> Record:
         """The record with the final counts and time, which becomes the history's last row."""
         grad_x, grad_y = self._count_gradients()
-        record = record._replace(grad_x=grad_x, grad_y=grad_y, seconds=self._clock.elapsed())
+        record = record._replace(grad_x=grad_x, grad_y=grad_y, seconds=self.clock.elapsed())
         self.history.finish(record, self._read_extra().values())
-        if self._progress is not None:
-            self._progress.show(record, last=True)
+        if self.progress is not None:
+            self.progress.show(record, last=True)
         return record
 
     def show_point(self, record: Record) -> tuple[Any, Any]:
         """A copy of a record's point, as the user sees it."""
-        return self._problem.to_user(copy_vector(record.x), copy_vector(record.y))
+        return self.problem.to_user(copy_vector(record.x), copy_vector(record.y))
 
     def compare_with_bound(self, record: Record, *, last: bool = False) -> None:
         """Raise if a value of f contradicts what the constants prove; ``last`` compares the value at the start, too.
 
         During a run two of its points name a wrong constant better than the start does.
         """
-        problem = self._problem
+        problem = self.problem
         constants = problem.constants if record.bound.basis == "constants" else None
         if constants is None or problem.has_noisy_gradients:
             return
@@ -281,11 +271,11 @@ class Recorder:
         )
 
     def _asks_to_stop(self, record: Record) -> bool:
-        assert self._callback is not None
-        with self._clock.pause():
+        assert self.callback is not None
+        with self.clock.pause():
             try:
                 x, y = self.show_point(record)
-                returned = self._callback(record._replace(x=x, y=y))
+                returned = self.callback(record._replace(x=x, y=y))
             except Exception as error:
                 raise UserCodeError(f"the callback raised {type(error).__name__}: {error}") from error
         return isinstance(returned, bool | np.bool_) and bool(returned)

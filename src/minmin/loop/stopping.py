@@ -44,14 +44,13 @@ class StoppingCriteria:
     assume_convex: bool = True
 
     def __post_init__(self) -> None:
-        if not 0.0 <= as_number(self.tol, "tol") < math.inf:
-            raise InputError(f"tol = {show(self.tol)} must be a number >= 0 (0 switches this stop off)")
-        if not 0.0 <= as_number(self.rtol, "rtol") < math.inf:
-            raise InputError(f"rtol = {show(self.rtol)} must be a number >= 0 (0 switches it off)")
+        off = {"tol": "0 switches this stop off", "rtol": "0 switches it off", "gtol": "None switches it off"}
+        for name, remark in off.items():
+            value = getattr(self, name)
+            if (name != "gtol" or value is not None) and not 0.0 <= as_number(value, name) < math.inf:
+                raise InputError(f"{name} = {show(value)} must be a number >= 0 ({remark})")
         if self.rtol_from is not None and not math.isfinite(as_number(self.rtol_from, "rtol_from")):
             raise InputError(f"rtol_from = {show(self.rtol_from)} must be a finite number, a value of f")
-        if self.gtol is not None and not 0.0 <= as_number(self.gtol, "gtol") < math.inf:
-            raise InputError(f"gtol = {show(self.gtol)} must be a number >= 0 (None switches it off)")
         if self.target_value is not None and not as_number(self.target_value, "target_value") < math.inf:
             raise InputError(f"target_value = {show(self.target_value)} must be a finite number")
         for name in ("max_iterations", "max_grad_x", "max_grad_y"):

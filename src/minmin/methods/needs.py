@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minmin.core.constants import Constants
 from minmin.core.problem import Problem
-from minmin.core.split import SplitProblem
+from minmin.core.second_order import SplitProblem
 from minmin.errors import UnsupportedError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from minmin.core.bound import Bound
 from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
-from minmin.core.split import SplitProblem
+from minmin.core.second_order import SplitProblem
 from minmin.core.vectors import Vector, largest_entry, norm, square
 from minmin.errors import NonFiniteError
 from minmin.methods.bam_steps import YState, finish_half

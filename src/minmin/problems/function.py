@@ -77,8 +77,6 @@ class Function(Problem):
     (2, 3)
     """
 
-    _prototype: Array = np.zeros(0)
-
     def __init__(
         self,
         value: Callable[..., float] | None,
@@ -178,14 +176,6 @@ class Function(Problem):
         twin = copy(self)
         twin._set_structures(*make_structures(zeros(self.d_x, given[0]), zeros(self.d_y, given[0])))
         return twin
-
-    @property
-    def prototype(self) -> Array:
-        return self._prototype
-
-    @property
-    def constants(self) -> Constants | None:
-        return self._constants
 
     def fix(self, x: Array) -> Slice:
         return FunctionSlice(x, self)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -14,19 +13,18 @@ from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_problem, require_two_blocks
 from minmin.core.rounding import RoundingScale
-from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
-from minmin.core.split import SplitProblem
+from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, SplitProblem, YStepModel
 from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Vector
 from minmin.core.wrapped import WrappedEvaluation, WrappedSlice
 from minmin.errors import InputError
-from minmin.problems.sum import AddedEvaluation, AddedSlice, combine_constants
+from minmin.problems.sum import AddedEvaluation, AddedProblem, AddedSlice, combine_constants
 
 _COUNTED_BY_SPLIT: dict[str, tuple[str, ...]] = {"grad_x": (), "grad_y": (), "value": ()}
 _COUNTED_BY_F: dict[str, tuple[str, ...]] = {"hess_product": (), "hess_yy": ()}
 
 
-class Split(SplitProblem):
+class Split(AddedProblem, SplitProblem):
     """f(x, y) + g(x, y): two problems over the same variables, f more expensive than g.
 
     Every method runs on it; ``sliding`` asks for ∇f less often than for ∇g. ``r.calls["grad_f"]`` and
@@ -53,14 +51,10 @@ class Split(SplitProblem):
         _check(f, "f")
         _check(g, "g")
         _check_fit(f, g)
-        self.f, self.g = f, g
-        self.d_x, self.d_y = f.d_x, f.d_y
-        self.has_value = f.has_value and g.has_value
-        self.grad_y_from_values = f.grad_y_from_values or g.grad_y_from_values
-        self.is_second_order = f.is_second_order and g.is_second_order
-        self.has_y_hessian = self.is_second_order and f.has_y_hessian and g.has_y_hessian
+        self._set_terms((f, g))
+        self.d_y = f.d_y
+        self.has_y_hessian = self.is_second_order and self.has_y_hessian
         self.has_constant_hessian = f.has_constant_hessian and g.has_constant_hessian
-        self.flat_gradient_proves_unbounded = f.flat_gradient_proves_unbounded and g.flat_gradient_proves_unbounded
         structured = g if f.structure_x is None else f
         self.structure_x, self.structure_y = structured.structure_x, structured.structure_y
         self._combined = _CombinedConstants(f, g)
@@ -80,24 +74,10 @@ class Split(SplitProblem):
         self._count_constants()
         return both
 
-    def passes_for_constants(self) -> tuple[int, int]:
-        (f_x, f_y), (g_x, g_y) = self.f.passes_for_constants(), self.g.passes_for_constants()
-        return f_x + g_x, f_y + g_y
-
-    @property
-    def prototype(self) -> Array:
-        return self.f.prototype
-
     def counted(self, tally: Tally) -> Self:
         twin = super().counted(tally)
-        twin.f = self.f.counted(tally.rename_kinds(_COUNTED_BY_SPLIT))
-        twin.g = self.g.counted(tally.rename_kinds(_COUNTED_BY_SPLIT | _COUNTED_BY_F))
-        return twin
-
-    def to_like(self, prototype: Array) -> Self:
-        """The constants stay those of the original data."""
-        twin = copy(self)
-        twin.f, twin.g = self.f.to_like(prototype), self.g.to_like(prototype)
+        kinds = _COUNTED_BY_SPLIT, _COUNTED_BY_SPLIT | _COUNTED_BY_F
+        twin.terms = tuple(term.counted(tally.rename_kinds(of)) for term, of in zip(self.terms, kinds, strict=True))
         return twin
 
     def identity(self) -> Iterable[Any]:
@@ -212,15 +192,16 @@ class _SplitSlice(AddedSlice):
         return _SplitEvaluation(self, [one.at(y) for one in self.slices], self._tally)
 
 
-class _SplitEvaluation(AddedEvaluation, WrappedEvaluation):
-    """The sum of two evaluations, which do the counting; ``original`` is that of f."""
+class _SplitEvaluation(AddedEvaluation):
+    """The sum of two evaluations, which do the counting."""
 
-    __slots__ = ("_whole", "evaluations")
+    __slots__ = ("_whole", "evaluations", "slice")
     evaluations: Sequence[SecondOrderEvaluation]
+    slice: _SplitSlice
 
     def __init__(self, slice_: _SplitSlice, evaluations: Sequence[_EvaluationOfOne], tally: Tally):
-        WrappedEvaluation.__init__(self, evaluations[0], slice_)
-        self.evaluations, self._whole = evaluations, tally
+        super().__init__(slice_.x, evaluations[0].y, UNCOUNTED)
+        self.slice, self.evaluations, self._whole = slice_, evaluations, tally
 
     def _add_up(self, of_each: Sequence[Any]) -> Any:
         of_f, of_g = of_each
@@ -229,20 +210,14 @@ class _SplitEvaluation(AddedEvaluation, WrappedEvaluation):
     def _split(self, step: tuple[Direction, Vector]) -> Iterator[tuple[Any, Direction, Vector]]:
         return zip(self.evaluations, step[0].split(), (step[1], step[1]), strict=True)
 
-    @property
-    def parts(self) -> Sequence[SecondOrderEvaluation]:
-        return (self,)
-
-    def known_gradients(self) -> dict[str, Vector]:
-        return {"grad_x": self.grad_x, "grad_y": self.grad_y}
+    def locate(self, gradient: str, index: int) -> str:
+        """By the one that has structures, if one has."""
+        flat = super().locate(gradient, index)
+        return next((place for e in self.evaluations if (place := e.locate(gradient, index)) != flat), flat)
 
     @property
     def cause_of_infinity(self) -> str:  # type: ignore[override]
         return next(filter(None, (e.cause_of_infinity for e in self.evaluations)), "")
-
-    @property
-    def nonfinite_place(self) -> str:
-        return next(filter(None, (e.nonfinite_place for e in self.evaluations)), "")
 
     @property
     def rounding(self) -> RoundingScale:

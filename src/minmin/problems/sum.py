@@ -35,7 +35,39 @@ _COUNTED_JOINTLY: dict[str, tuple[str, ...]] = {"grad_x": (), "value": (), "hess
 _COUNTED_BY_TERMS: dict[str, tuple[str, ...]] = {"grad_y": ()}
 
 
-class Sum(SecondOrderProblem):
+class AddedProblem(SecondOrderProblem):
+    """Problems that share x and are added up.
+
+    Attributes
+    ----------
+    terms : tuple of Problem
+    """
+
+    terms: tuple[Problem, ...]
+
+    def _set_terms(self, terms: tuple[Problem, ...]) -> None:
+        """Take the terms, and the traits that they have in common."""
+        self.terms, self.d_x, self.structure_x = terms, terms[0].d_x, terms[0].structure_x
+        for trait in ("has_value", "is_second_order", "has_y_hessian", "flat_gradient_proves_unbounded"):
+            setattr(self, trait, all(getattr(term, trait) for term in terms))
+        self.grad_y_from_values = any(term.grad_y_from_values for term in terms)
+
+    def passes_for_constants(self) -> tuple[int, int]:
+        of_terms = [term.passes_for_constants() for term in self.terms]
+        return sum(in_x for in_x, _ in of_terms), sum(in_y for _, in_y in of_terms)
+
+    @property
+    def prototype(self) -> Array:
+        return self.terms[0].prototype
+
+    def to_like(self, prototype: Array) -> Self:
+        """The constants stay those of the original data."""
+        twin = copy(self)
+        twin.terms = tuple(term.to_like(prototype) for term in self.terms)
+        return twin
+
+
+class Sum(AddedProblem):
     """f(x, y_1, …, y_M) = Σ w_i f_i(x, y_i).
 
     For a fixed x every term is minimised over its own y_i, so a method may treat the terms one by one. In Section 5 of
@@ -58,15 +90,12 @@ class Sum(SecondOrderProblem):
     """
 
     def __init__(
-        self,
-        terms: Sequence[Problem],
-        weights: Sequence[float] | None = None,
-        constants: Constants | None = None,
+        self, terms: Sequence[Problem], weights: Sequence[float] | None = None, constants: Constants | None = None
     ):
-        self.terms = _check_terms(terms)
+        self._set_terms(_check_terms(terms))
         self.part_weights = _check_weights(weights, len(self.terms))
         self.part_sizes = tuple(term.d_y for term in self.terms)
-        self.d_x, self.d_y = self.terms[0].d_x, sum(self.part_sizes)
+        self.d_y = sum(self.part_sizes)
         for i, term in enumerate(self.terms):
             if term.d_x != self.d_x:
                 raise InputError(
@@ -77,13 +106,7 @@ class Sum(SecondOrderProblem):
                 raise InputError(f"term {i} has a term in x, which all terms share: Composite(Sum(...), term_x=...)")
         if any(term.term_y is not None for term in self.terms):
             self.term_y = PartsTerm([term.term_y for term in self.terms])
-        self.structure_x = self.terms[0].structure_x
         self.part_structures = tuple(term.structure_y for term in self.terms)
-        self.has_value = all(term.has_value for term in self.terms)
-        self.grad_y_from_values = any(term.grad_y_from_values for term in self.terms)
-        self.has_y_hessian = all(term.has_y_hessian for term in self.terms)
-        self.is_second_order = all(term.is_second_order for term in self.terms)
-        self.flat_gradient_proves_unbounded = all(term.flat_gradient_proves_unbounded for term in self.terms)
         self._given = require_constants_type(constants)
         self._combined = _CombinedConstants(self.terms, self.part_weights)
 
@@ -106,23 +129,12 @@ class Sum(SecondOrderProblem):
         return constants
 
     def passes_for_constants(self) -> tuple[int, int]:
-        of_terms = [(0, 0) if self._given is not None else term.passes_for_constants() for term in self.terms]
-        return sum(in_x for in_x, _ in of_terms), sum(in_y for _, in_y in of_terms)
-
-    @property
-    def prototype(self) -> Array:
-        return self.terms[0].prototype
+        return (0, 0) if self._given is not None else super().passes_for_constants()
 
     def counted(self, tally: Tally) -> Self:
         twin = super().counted(tally.rename_kinds(_COUNTED_BY_TERMS))
         term_tally = tally.rename_kinds(_COUNTED_JOINTLY)
         twin.terms = tuple(term.counted(term_tally) for term in self.terms)
-        return twin
-
-    def to_like(self, prototype: Array) -> Self:
-        """The constants stay those of the original data."""
-        twin = copy(self)
-        twin.terms = tuple(term.to_like(prototype) for term in self.terms)
         return twin
 
     def project_start(self, x: Vector, y: Parts) -> tuple[Vector, Parts]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import Array
-from minmin.core.row_sum import RowSum
+from minmin.core.rows import RowSum
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
 from minmin.methods.inner.nag import descend, learn_between, start_again

@@ -8,7 +8,7 @@ from __future__ import annotations
 from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice
-from minmin.core.split import SplitProblem
+from minmin.core.second_order import SplitProblem
 from minmin.core.vectors import Parts
 from minmin.core.wrapped import WrappedEvaluation
 from minmin.methods.inner.goal import InnerGoal

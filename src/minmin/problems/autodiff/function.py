@@ -67,10 +67,7 @@ class Oracle(ABC):
     prototype: Array
 
     def __init__(
-        self,
-        fun: Callable[[Any, Any], Any],
-        prepare: Callable[[Any], Any] | None,
-        structures: tuple[Structure, Structure],
+        self, fun: Callable[..., Any], prepare: Callable[..., Any] | None, structures: tuple[Structure, Structure]
     ):
         for name, function in {"fun": fun, "prepare": prepare}.items():
             if not callable(function) and not (name == "prepare" and function is None):
@@ -139,14 +136,6 @@ class AutodiffFunction(SecondOrderProblem):
     @property
     def kind(self) -> str:
         return "a function of JAX or PyTorch"
-
-    @property
-    def constants(self) -> Constants | None:
-        return self._constants
-
-    @property
-    def prototype(self) -> Array:
-        return self._prototype
 
     def prototype_at(self, x: Array) -> Array:
         return self.oracle.prototype

@@ -12,7 +12,7 @@ import scipy.sparse
 from minmin.core.arrays import Array
 from minmin.errors import InputError, as_count, require_values
 from minmin.problems.linear.designs import NumpyDesign, piece_rows
-from minmin.problems.linear.row_pieces import RowPieces, count_rows_at_once
+from minmin.problems.linear.row_pieces import RowPieces, add_mirrored, count_rows_at_once
 from minmin.problems.spectrum import Matrix
 
 _LARGEST_INT32 = int(np.iinfo(np.int32).max)
@@ -114,10 +114,7 @@ class CategoricalDesign(_OfZerosAndOnes):
                 later = both[:, end - features + first : end]
                 np.add(places[:, first, None] * pair_dtype(width), places[:, first:], out=later)
             total += RowPieces.of_codes(both, width**2, self.dtype).adjoint(weights[start : start + at_once])
-        once = total.reshape(width, width)[: self.shape[1], : self.shape[1]]
-        whole: Array = once + once.T
-        np.fill_diagonal(whole, np.diagonal(once))
-        return whole
+        return add_mirrored(total.reshape(width, width)[: self.shape[1], : self.shape[1]])
 
     @cached_property
     def row_norms_squared(self) -> Array:

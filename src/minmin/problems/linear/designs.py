@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -73,10 +74,10 @@ class Design(ABC):
     def row_squares(self, v: Array) -> Array:
         """(A∘A)·v: for every row the weighted sum of its squares."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def row_norms_squared(self) -> Array:
         """|a_i|² of every row, computed once."""
+        return self.row_squares(zeros(self.shape[1], self.prototype) + 1.0)
 
     def zero_image(self, v: Array) -> Array:
         """A·v for v = 0, without a product."""
@@ -161,10 +162,7 @@ class DenseDesign(Design):
             return weights[0] * (self.matrix.T @ self.matrix)
         if is_numpy_array(self.matrix) and self.shape[1] > _NARROW:
             return self._gram_by_blas(weights)
-        total: Any = 0.0
-        for piece, some in self.dense_pieces():
-            total = some.T @ (weights[piece, None] * some) + total
-        return total
+        return reduce(add, (some.T @ (weights[piece, None] * some) for piece, some in self.dense_pieces()), 0.0)
 
     def _gram_by_blas(self, weights: Array) -> Array:
         """The same with half the arithmetic: BLAS computes only one triangle."""
@@ -176,10 +174,7 @@ class DenseDesign(Design):
         return triangle + np.triu(triangle, 1).T
 
     def column_squares(self, r: Array) -> Array:
-        total: Any = 0.0
-        for piece, some in self.dense_pieces():
-            total = (some * some).T @ r[piece, ...] + total
-        return total
+        return reduce(add, ((some * some).T @ r[piece, ...] for piece, some in self.dense_pieces()), 0.0)
 
     def row_squares(self, v: Array) -> Array:
         return array_namespace(self.matrix).concat([(some * some) @ v for _, some in self.dense_pieces()])
@@ -284,10 +279,6 @@ class SparseDesign(NumpyDesign):
 
     def row_squares(self, v: Array) -> Array:
         return self._squared.image(v)
-
-    @cached_property
-    def row_norms_squared(self) -> Array:
-        return self._squared.image(np.ones(self.shape[1], dtype=self.matrix.dtype))
 
     def columns(self, chosen: Matrix) -> SparseDesign:
         return SparseDesign(self.matrix[:, chosen])

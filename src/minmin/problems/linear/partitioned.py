@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -69,10 +70,6 @@ class PartitionedDesign(NumpyDesign):
     def column_squares(self, r: Array) -> Array:
         return self._sum_columns(lambda piece, some: _transpose(_square(self._convert(piece))) @ some, r)
 
-    @cached_property
-    def row_norms_squared(self) -> Array:
-        return self.row_squares(np.ones(self.shape[1], dtype=self.dtype))
-
     def _convert(self, piece: Any) -> Any:
         return piece if piece.dtype == self.dtype else piece.astype(self.dtype)
 
@@ -113,11 +110,9 @@ class PartitionedDesign(NumpyDesign):
     def _gram_of_piece(self, piece: Any, weights: Array) -> Array:
         some = self._convert(piece if self._source.columns is None else piece[:, self._source.columns])
         if self.is_dense:
-            total: Any = 0.0
-            for here in piece_rows(some.shape[0]):
-                dense = some[here].toarray() if self._source.is_sparse else some[here]
-                total = DenseDesign(dense).gram(weights[here]) + total
-            return total
+            pieces = ((here, some[here]) for here in piece_rows(some.shape[0]))
+            dense = ((here, rows.toarray() if self._source.is_sparse else rows) for here, rows in pieces)
+            return reduce(add, (DenseDesign(rows).gram(weights[here]) for here, rows in dense), 0.0)
         return gram(some, weights)
 
     def columns(self, chosen: Matrix) -> Design:

@@ -229,10 +229,14 @@ class RowPairs:
 
     def gram(self, weights: Matrix) -> Matrix:
         """Aᵀ diag(weights) A as a dense matrix."""
-        once = (self._transposed @ weights).reshape(self._columns, self._columns)
-        both: Matrix = once + once.T
-        np.fill_diagonal(both, np.diagonal(once))
-        return both
+        return add_mirrored((self._transposed @ weights).reshape(self._columns, self._columns))
+
+
+def add_mirrored(once: Matrix) -> Matrix:
+    """The symmetric matrix of which every pair of entries was computed as a sum once, in either of the two places."""
+    both: Matrix = once + once.T
+    np.fill_diagonal(both, np.diagonal(once))
+    return both
 
 
 def _count_later(matrix: Any) -> Matrix:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import Array, array_eps, inner, largest, namespace_of, to_like, to_numpy
-from minmin.core.identity import identify
 from minmin.core.second_order import Gauge
+from minmin.core.tree import identify
 from minmin.core.vectors import dot
 from minmin.errors import InputError, UserCodeError
 from minmin.problems.linear.designs import Design, select
@@ -25,9 +25,6 @@ smoothly."""
 _TRIED_ROWS = 100
 _TRIED_MARGINS = (0.0, -1.0, 1.0)
 """Where a loss is tried before a run."""
-_TRIED_SIZES = (0.0, 0.1, 1.0, 10.0)
-"""How far from zero margins are when M is measured."""
-_TRIED_DISTANCES = (0.1, 1.0)
 
 
 class DualPoint(NamedTuple):
@@ -288,26 +285,6 @@ def try_loss(loss: Loss, target: Array) -> None:
                 f"the loss {type(loss).__name__} is not convex: its curvature is {curvature[row]:.3g} at the margin "
                 f"{margin:g} for the target {to_numpy(rows)[row]:g}; correct curvature, or take a convex loss"
             )
-
-
-def measure_self_concordance(loss: Loss, target: Array, rng: np.random.Generator) -> float:
-    """The largest |log ℓ''(m + v) - log ℓ''(m)|/|v| of some rows: no M below it is right."""
-    rows = target[: min(_TRIED_ROWS, target.shape[0])]
-    most = 0.0
-    for size in _TRIED_SIZES:
-        margins = to_like(size * rng.standard_normal(rows.shape[0]), rows)
-        here = _curvature(loss, margins, rows)
-        for distance in _TRIED_DISTANCES:
-            there = _curvature(loss, margins + distance, rows)
-            # A curvature far below the others may be a rounding error, as in 1 - tanh².
-            clear = np.minimum(here, there) > math.sqrt(array_eps(rows)) * max(here.max(), there.max())
-            changes = np.abs(np.log(there[clear]) - np.log(here[clear])) / distance
-            most = max(most, *changes.tolist())
-    return most
-
-
-def _curvature(loss: Loss, margins: Array, target: Array) -> Any:
-    return to_numpy(loss.curvature(margins, target, loss.prepare(margins, target))).astype(np.float64)
 
 
 def _call(loss: Loss, name: str, *args: Array) -> Any:

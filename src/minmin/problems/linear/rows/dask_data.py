@@ -57,7 +57,7 @@ def load_rows(
     make = dask.delayed(make_partition)
     blocks = cut_blocks(matrices, columns)
     tasks = [make(number, *of_rows, read or read_numbers) for number, of_rows in enumerate(blocks)]
-    client = _find_client()
+    client = find_client()
     if client is None:
         computed = dask.compute(*tasks)
         kept = _check_alike([summarize(partition) for partition in computed])
@@ -95,19 +95,7 @@ def cut_blocks(matrices: Mapping[str, Any], columns: Mapping[str, Any]) -> list[
     ]
 
 
-def compute_there(tasks: Sequence[Any]) -> list[Any]:
-    """The results of delayed tasks, computed on the cluster of the current client if there is one."""
-    import dask
-
-    client = _find_client()
-    if client is None:
-        return list(dask.compute(*tasks))
-    from minmin.problems.linear.rows.dask_engine import gather_patiently
-
-    return gather_patiently(client, client.compute(tasks))
-
-
-def _find_client() -> Any:
+def find_client() -> Any:
     """The current client of Dask's distributed scheduler, or None."""
     try:
         from distributed import get_client

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from minmin.core.arrays import Array
 from minmin.core.rows import Reduction, RowValue, RowVector, map_rows, reduce_rows, request
 from minmin.core.second_order import Gauge
-from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
 from minmin.problems.linear.designs import Design, NumpyDesign
 from minmin.problems.linear.losses.base import DiagonalHessian, DualPoint, Loss, MarginHessian
@@ -20,6 +20,8 @@ from minmin.problems.linear.penalties import Penalty
 from minmin.problems.linear.rows.group import RowCount, digest
 from minmin.problems.linear.rows.session import RowSession, keep
 from minmin.problems.spectrum import Matrix
+
+_DESCRIBE = attrgetter("shape", "prototype.dtype", "is_dense", "stored")
 
 
 class RowDesign(NumpyDesign):
@@ -36,9 +38,9 @@ class RowDesign(NumpyDesign):
     def __init__(self, value: RowValue):
         self.value = value
         self.rows_session: RowSession = value.rows  # type: ignore[assignment]
-        columns, dtype, is_dense, stored = zip(*reduce_rows(_describe, value, combine="list"), strict=True)
-        self.shape = self.rows_session.count, columns[0]
-        self.dtype, self.is_dense = dtype[0], all(is_dense)
+        shapes, dtypes, is_dense, stored = zip(*reduce_rows(_DESCRIBE, value, combine="list"), strict=True)
+        self.shape = self.rows_session.count, shapes[0][1]
+        self.dtype, self.is_dense = dtypes[0], all(is_dense)
         self._stored: int = sum(stored)
 
     @property
@@ -55,7 +57,7 @@ class RowDesign(NumpyDesign):
         self.rows_session.note_images(image, {self.value.recipe: v}, {})
         return image
 
-    def zero_image(self, v: Array) -> RowVector:
+    def zero_image(self, v: Array) -> Array:
         return self.rows_session.zeros(v.shape[1:], self.dtype)
 
     def adjoint(self, r: RowVector) -> Array:
@@ -69,18 +71,15 @@ class RowDesign(NumpyDesign):
     def column_squares(self, r: RowVector) -> Array:
         return request(self.value, "column_squares", r).compute()
 
-    def row_squares(self, v: Array) -> RowVector:
-        vector: RowVector = self.value.call("row_squares", v.copy(), example=self._example(v.shape[1:]))
-        return vector
+    def row_squares(self, v: Array) -> Array:
+        return self.value.call("row_squares", v.copy(), example=self._example(v.shape[1:]))
 
     @cached_property
-    def row_norms_squared(self) -> RowVector:
-        vector: RowVector = self.rows_session.apply(getattr, self.value, "row_norms_squared", example=self._example())
-        return vector
+    def row_norms_squared(self) -> Array:
+        return self.rows_session.apply(getattr, self.value, "row_norms_squared", example=self._example())
 
-    def ones(self) -> RowVector:
-        vector: RowVector = self.rows_session.apply(np.ones, RowCount, self.dtype, example=self._example())
-        return vector
+    def ones(self) -> Array:
+        return self.rows_session.apply(np.ones, RowCount, self.dtype, example=self._example())
 
     def columns(self, chosen: Matrix) -> RowDesign:
         return RowDesign(self.value.call("columns", chosen, example=_NO_EXAMPLE))
@@ -102,45 +101,12 @@ class RowDesign(NumpyDesign):
         return self.rows_session.order_by_partition(reduce_rows(_digest_partitions, self.value, combine="list"))
 
 
-class RowMatrix:
-    """The matrices of all groups of rows, one above the other.
-
-    ``matrix[:, columns]`` is the same matrix with only these columns.
-
-    Parameters
-    ----------
-    value : RowValue
-        The PartitionedMatrix of every group.
-    """
-
-    ndim = 2
-
-    def __init__(self, value: RowValue):
-        self.value = value
-        self.session: RowSession = value.rows  # type: ignore[assignment]
-        columns, dtypes, sparse = zip(*reduce_rows(_describe_matrix, value, combine="list"), strict=True)
-        self.shape = (self.session.count, columns[0])
-        self.dtype = dtypes[0]
-        self.is_sparse = bool(sparse[0])
-
-    def __getitem__(self, key: Any) -> RowMatrix:
-        return RowMatrix(self.value.call("__getitem__", key, example=_NO_EXAMPLE))
-
-
 def _refuse_rows() -> InputError:
     return InputError("rows on a cluster are not brought to one process; use a part of the rows")
 
 
 _NO_EXAMPLE = object()
 """A matrix has no example for one row, since nothing is computed from it here."""
-
-
-def _describe(design: Design) -> tuple[int, Any, bool, int]:
-    return design.shape[1], design.prototype.dtype, design.is_dense, design.stored
-
-
-def _describe_matrix(matrix: PartitionedMatrix) -> tuple[int, Any, bool]:
-    return matrix.shape[1], matrix.dtype, matrix.is_sparse
 
 
 def _digest_partitions(design: Design) -> list[Array]:
@@ -254,9 +220,8 @@ class RowHessian(MarginHessian):
     def for_rows(self) -> RowValue:
         return self.value
 
-    def times(self, change: Array) -> RowVector:
-        vector: RowVector = self.value.call("times", change)
-        return vector
+    def times(self, change: Array) -> Array:
+        return self.value.call("times", change)
 
     def gram(self, design: Design) -> Array:
         return request(self.value, "gram", design.for_rows).compute()

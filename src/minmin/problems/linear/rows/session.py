@@ -195,10 +195,9 @@ class RowSession(Rows):
         result.recipe.function = add_images
         result.recipe.args = (RowCount, result.example.shape[1:], result.dtype, *terms)
 
-    def zeros(self, tail: tuple[int, ...], dtype: Any) -> RowVector:
+    def zeros(self, tail: tuple[int, ...], dtype: Any) -> Array:
         """Zeros for every row; ``tail`` is the shape of a row."""
-        vector: RowVector = self.apply(add_images, RowCount, tail, dtype, (), (), example=np.zeros((1, *tail), dtype))
-        return vector
+        return self.apply(add_images, RowCount, tail, dtype, (), (), example=np.zeros((1, *tail), dtype))
 
     def fetch(self, reduction: Reduction) -> Any:
         key = _make_key(*reduction)
@@ -229,15 +228,14 @@ class RowSession(Rows):
         pieces = [np.split(group, np.cumsum(sizes)[:-1]) for group, sizes in zip(per_group, self.sizes, strict=True)]
         return np.concatenate(self.order_by_partition(pieces))
 
-    def scatter(self, array: np.ndarray[Any, Any]) -> RowVector:
+    def scatter(self, array: np.ndarray[Any, Any]) -> Array:
         """The reverse of :meth:`gather`."""
         lengths = np.empty(len(self.order), dtype=int)
         lengths[self.order] = [size for group in self.sizes for size in group]
         pieces = np.split(array, np.cumsum(lengths)[:-1])
         places = iter(self.order)
         per_group = PerGroup([np.concatenate([pieces[next(places)] for _ in group]) for group in self.sizes])
-        vector: RowVector = self.apply(keep, per_group, example=array[:1])
-        return vector
+        return self.apply(keep, per_group, example=array[:1])
 
     def _exchange(self, reductions: Sequence[Reduction]) -> list[Any]:
         wanted = [(one.function, _refer(_find_recipes(one.args))) for one in reductions]
