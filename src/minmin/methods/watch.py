@@ -15,8 +15,8 @@ from minmin.methods.inner.goal import FARTHEST
 from minmin.methods.inner.partial_minimum import YMemory
 
 _ROUNDING_LEVEL, _NOISE_MARGIN = 64.0, 4.0
-"""A run ends after three points in a row with gradients at rounding level: at most 64 times eps times the largest ones
-before, or 4 times the rounding errors that the curvature seen makes one expect. Measured: docs/benchmarks/tuning.md."""
+"""Gradients are at rounding level if they are at most 64 times eps times the largest ones before, or 4 times the
+rounding errors that the curvature seen makes one expect. Measured: docs/benchmarks/tuning.md."""
 _MUCH_ABOVE_ROUNDING = 1e4
 """A run that stalls with gradients above this times their rounding level stalls for another reason.
 Measured: docs/benchmarks/tuning.md."""
