@@ -9,11 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.constants import Constants
 from minmin.errors import InputError, UnsupportedError, as_number, show
+from minmin.lab.metric import metric
 from minmin.lab.nag import nag_half, nag_steps
 from minmin.lab.ogmg import ogm_g_points, ogm_g_weights
 from minmin.lab.triple_momentum import MARGIN, triple_parameters
 from minmin.methods.base import require_flag
-from minmin.methods.theory import BlockParameters, block_parameters, metric
+from minmin.methods.theory import BlockParameters, block_parameters
 from minmin.theory.function_class import Sample, TwoBlockFunction
 
 
