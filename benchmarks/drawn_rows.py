@@ -16,7 +16,7 @@ import numpy as np
 import minmin
 from minmin.extend import Tally
 from minmin.methods.inner.rules import make_proximal_goal
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.inner.solvers import find_solver
 from minmin.methods.theory import block_parameters
 from minmin.problems import GLM
 from report import print_machine
@@ -39,7 +39,7 @@ def make_glm(n: int, alpha_x: float, alpha_y: float) -> GLM:
 
 def solve_once(problem: GLM, inner: str, seed: int) -> tuple[int, float]:
     """The rows of one inner solve, and κ."""
-    tally, solver = Tally(), INNER_SOLVERS[inner]
+    tally, solver = Tally(), find_solver(inner)
     center, parameters = np.ones(problem.d_y), block_parameters(problem.constants)
     slice_ = problem.counted(tally).fix(np.ones(problem.d_x))
     objective = make_proximal_goal(slice_, center, 0.0 * center, parameters)

@@ -11,9 +11,9 @@ from minmin.core.start import make_start
 from minmin.core.traits import Traits
 from minmin.deprecation import names_elsewhere
 from minmin.errors import SolverError
+from minmin.lab.ogmg import nag_ogm_g, ogm_g
 from minmin.methods.base import Candidate, Target
 from minmin.methods.needs import Feature, Need, require_constants
-from minmin.methods.ogmg import nag_ogm_g, ogm_g
 from minmin.methods.registry import build, check_method, describe
 from minmin.problems.autodiff import AutodiffFunction
 from minmin.problems.linear.categories import CategoricalDesign

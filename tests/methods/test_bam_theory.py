@@ -10,8 +10,9 @@ from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.start import make_start
 from minmin.methods import Bam
+from minmin.methods.inner.curved import LbfgsSolver
 from minmin.methods.inner.rules import make_proximal_goal
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.inner.solvers import INNER_SOLVERS, find_solver
 from minmin.methods.needs import Need
 from minmin.methods.theory import block_parameters
 from minmin.problems import Quadratic
@@ -32,7 +33,7 @@ def lyapunov(p, state, x_star, y_star, gap):
     log_kappa,
     log_kappa,
     st.sampled_from([0.5, 1.0]),
-    st.sampled_from(sorted(name for name, solver in INNER_SOLVERS.items() if Need.ROWS not in solver.needs)),
+    st.sampled_from(sorted(name for name in INNER_SOLVERS if Need.ROWS not in find_solver(name).needs)),
 )
 def test_theorem_2_2_lyapunov_decrease_at_every_step(seed, log_kappa_x, log_kappa_y, coupling, inner):
     rng = np.random.default_rng(seed)
@@ -149,7 +150,7 @@ def test_inner_solvers_meet_the_condition_within_their_bound(seed, log_curvature
     parameters = block_parameters(problem.constants)._replace(lam=10.0**log_lam_L)
     center = 10 ** rng.uniform(-2, 2) * rng.standard_normal(problem.d_y)
     sub = make_proximal_goal(problem.counted(tally).fix(np.ones(1)), center, 0.0 * center, parameters)
-    solver = INNER_SOLVERS[inner]
+    solver = find_solver(inner)
     point, _ = solver.solve(sub, solver.init(center))
     assert point.solved
     distance = np.linalg.norm(point.v - center)
@@ -164,7 +165,7 @@ def test_inner_solvers_meet_the_condition_within_their_bound(seed, log_curvature
         assert tally["grad_y"] <= 2 * sub.most_gradients + 2
 
 
-class Lost(type(INNER_SOLVERS["lbfgs"])):
+class Lost(LbfgsSolver):
     """L-BFGS whose directions are useless."""
 
     def _step(self, objective, point, memory):

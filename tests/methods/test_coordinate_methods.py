@@ -7,8 +7,8 @@ import minmin
 from minmin.core.constants import Constants
 from minmin.core.start import make_start
 from minmin.lab.coordinate import uniform
+from minmin.lab.metric import metric
 from minmin.methods import Acdm, LinCoupling
-from minmin.methods.theory import metric
 from minmin.problems import GLM, Quadratic
 from reference import ExactQuadratic, glm_minimum
 

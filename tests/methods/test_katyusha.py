@@ -10,9 +10,9 @@ from contract.libraries import in_library
 from contract.promises import assert_pure, assert_same_run
 from minmin import federated
 from minmin.core.counting import Tally
+from minmin.lab import katyusha
+from minmin.lab.katyusha import KatyushaParameters, KatyushaSolver, RowDraws, find_parameters, mix, move
 from minmin.methods import Bam, CuttingPlane, ReducedLbfgs
-from minmin.methods.inner import katyusha
-from minmin.methods.inner.katyusha import KatyushaParameters, KatyushaSolver, RowDraws, find_parameters, mix, move
 from minmin.methods.inner.rules import make_proximal_goal
 from minmin.methods.theory import block_parameters
 from minmin.problems import GLM, Composite, Quadratic, Softmax

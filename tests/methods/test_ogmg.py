@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import minmin
 from minmin.extend import nag_ogm_g, ogm_g
-from minmin.methods.ogmg import ogm_g_weights
+from minmin.lab.ogmg import ogm_g_weights
 
 
 def huber(threshold):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-LATER = ("cli", "estimators", "experiments", "extend", "federated", "theory")
+LATER = ("cli", "estimators", "experiments", "extend", "federated", "lab", "theory")
 OF_EXTRAS = (
     "PEPit",
     "click",

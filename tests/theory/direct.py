@@ -5,9 +5,10 @@ from itertools import permutations
 import cvxpy as cp
 import numpy as np
 
+from minmin.lab.metric import metric
 from minmin.lab.nag import nag_half, nag_steps
 from minmin.methods.bam_steps import XState
-from minmin.methods.theory import block_parameters, metric
+from minmin.methods.theory import block_parameters
 
 MOST = 20
 

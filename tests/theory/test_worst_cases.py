@@ -7,8 +7,9 @@ import pytest
 
 from minmin.core.constants import Constants
 from minmin.errors import UnsupportedError
+from minmin.lab.metric import metric
 from minmin.lab.nag import nag_half, nag_steps
-from minmin.methods.theory import block_parameters, metric
+from minmin.methods.theory import block_parameters
 from minmin.theory import lyapunov_rate, rate
 from theory import direct
 

@@ -1,1 +1,1 @@
-"""What exists to be compared with: methods that others beat on real problems. They are loaded by name."""
+"""What exists to be compared with: methods, and parts of methods, that others beat on most problems. Loaded by name."""

@@ -10,11 +10,12 @@ from typing import ClassVar, NamedTuple
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector
 from minmin.errors import as_count
+from minmin.lab.metric import Metric, metric
 from minmin.methods.base import Candidate, Method, require_flag
 from minmin.methods.needs import Feature, Need, find_constant_needs, require_constants
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
-from minmin.methods.theory import Metric, metric, theory_patience
+from minmin.methods.theory import theory_patience
 
 _CERTIFY_STAGES_EVERY = 100
 """The number of iterations between two bounds with a radius: a stage ends at a bound, often long before theory promises

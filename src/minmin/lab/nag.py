@@ -10,12 +10,13 @@ from minmin.core.model_gap import Reached
 from minmin.core.problem import Problem
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, square
+from minmin.lab.metric import Metric, metric
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive
 from minmin.methods.base import Candidate, Method, require_flag
 from minmin.methods.needs import ALL_FEATURES, Feature, Need, find_constant_needs, require_constants
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
-from minmin.methods.theory import Metric, metric, momentum, theory_patience
+from minmin.methods.theory import momentum, theory_patience
 
 
 class NagState(NamedTuple):

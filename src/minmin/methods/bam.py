@@ -12,10 +12,10 @@ from minmin.core.vectors import Vector, parts_of, square
 from minmin.errors import UnsupportedError, as_count
 from minmin.log import LOG
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive
-from minmin.methods.bam_steps import SCHEMES, XState, YHalf, YState
+from minmin.methods.bam_steps import SCHEMES, XState, YHalf, YState, find_scheme
 from minmin.methods.base import Candidate, Method, require_choice
 from minmin.methods.estimates import is_exhausted
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.inner.solvers import INNER_SOLVERS, find_solver
 from minmin.methods.needs import (
     ALL_FEATURES,
     KNOWN_CONSTANTS,
@@ -74,7 +74,7 @@ class Bam(AdaptableMethod):
     ----------
     inner : {"lbfgs", "nag", "nag-ogmg", "newton", "katyusha"}, default "lbfgs"
         The solver in y. "katyusha" draws rows of a GLM, see
-        :class:`minmin.methods.inner.katyusha.KatyushaSolver`.
+        :class:`minmin.lab.katyusha.KatyushaSolver`.
     outer : {"x", "y", "auto"}, default "x"
         The block that is moved once per iteration; the other is the inner block. The number of outer calls grows like
         √κ of the outer block, that of inner calls like the larger √κ of both. So "auto" chooses y if κ_y is clearly
@@ -108,7 +108,7 @@ class Bam(AdaptableMethod):
         require_choice("scheme", self.scheme, SCHEMES)
         as_count(self.seed, "seed")
         check_radius(self.radius)
-        if self.radius is not None and Need.ROWS in INNER_SOLVERS[self.inner].needs:
+        if self.radius is not None and Need.ROWS in find_solver(self.inner).needs:
             raise UnsupportedError(
                 f"inner={self.inner!r} does not take a radius; inner='lbfgs' does; or take method='reduced-lbfgs'"
             )
@@ -125,11 +125,11 @@ class Bam(AdaptableMethod):
     @property
     def needs(self) -> frozenset[Need]:
         constants = find_constant_needs(adaptive=self.adaptive, may_be_flat=self.radius is not None)
-        return constants | (INNER_SOLVERS[self.inner].needs - KNOWN_CONSTANTS)
+        return constants | (find_solver(self.inner).needs - KNOWN_CONSTANTS)
 
     @property
     def takes(self) -> frozenset[Feature]:
-        solver = INNER_SOLVERS[self.inner]
+        solver = find_solver(self.inner)
         refused = solver.refuses | (TERMS if self.scheme != "nesterov" else frozenset())
         return ALL_FEATURES - refused - ({Feature.BLOCKS} if Need.Y_HESSIAN in solver.needs else set())
 
@@ -141,7 +141,7 @@ class Bam(AdaptableMethod):
         if constants is None:  # it will be refused
             return Outer.X
         exchange_pays = constants.kappa_x > max(_ILL_CONDITIONED, _CLEAR_RATIO * constants.kappa_y)
-        outer = Outer.Y if exchange_pays and Need.Y_HESSIAN not in INNER_SOLVERS[self.inner].needs else Outer.X
+        outer = Outer.Y if exchange_pays and Need.Y_HESSIAN not in find_solver(self.inner).needs else Outer.X
         kappas = constants.kappa_x, constants.kappa_y
         LOG.info("auto took outer=%r: kappa_x = %.3g, kappa_y = %.3g", outer.value, *kappas)
         return outer
@@ -152,7 +152,7 @@ class Bam(AdaptableMethod):
 
     def step(self, problem: Problem, state: BamState) -> BamState:
         half = self._make_half(problem)
-        scheme, L_x = SCHEMES[self.scheme](half.constants), half.constants.L_x
+        scheme, L_x = find_scheme(self.scheme)(half.constants), half.constants.L_x
         x_under = scheme.extrapolate(*state.x)
         y, evaluation = problem.fix(x_under).run_on_parts(half, state.y)
         x, x_bar, x_end = scheme.x_half(state.x, x_under, evaluation.grad_x, problem.term_x)

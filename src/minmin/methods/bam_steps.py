@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
 from minmin.core.constants import Constants
@@ -13,19 +15,27 @@ from minmin.core.problem import Slice, YTask
 from minmin.core.vectors import Vector
 from minmin.methods.estimates import count_stuck
 from minmin.methods.inner.goal import InnerGoal, InnerPoint
-from minmin.methods.inner.katyusha import KatyushaMemory
 from minmin.methods.inner.rules import ProximalParameters, make_proximal_goal
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.inner.solvers import find_solver
 from minmin.methods.nested_bam import solve_nested
-from minmin.methods.theory import BlockParameters, block_parameters
-from minmin.methods.triple_momentum import TripleParameters, triple_parameters
 from minmin.numerics.lbfgs import Pairs
 
-SCHEMES: dict[str, Callable[[Constants], BlockParameters | TripleParameters]] = {
-    "nesterov": block_parameters,
-    "triple-momentum": triple_parameters,
+if TYPE_CHECKING:
+    from minmin.lab.triple_momentum import TripleParameters
+    from minmin.methods.theory import BlockParameters
+
+SCHEMES = {
+    "nesterov": "minmin.methods.theory:block_parameters",
+    "triple-momentum": "minmin.lab.triple_momentum:triple_parameters",
 }
 """The steps of BAM: where they begin, and both halves. A method keeps two points of each block, such as y and ȳ."""
+
+
+@functools.cache
+def find_scheme(name: str) -> Callable[[Constants], BlockParameters | TripleParameters]:
+    """What makes the parameters of the steps from the constants."""
+    scheme: Callable[[Constants], BlockParameters | TripleParameters] = resolve_name(SCHEMES[name])
+    return scheme
 
 
 class XState(NamedTuple):
@@ -68,7 +78,7 @@ class YHalf(YTask):
     """
 
     name: ClassVar[str] = "bam"
-    memory_types: ClassVar[tuple[type, ...]] = (YState, Pairs, KatyushaMemory)
+    memory_types: ClassVar[tuple[type, ...]] = (YState, Pairs)
     never_negative: ClassVar[tuple[str, ...]] = ("failures",)
     inner: str
     constants: Constants
@@ -76,15 +86,15 @@ class YHalf(YTask):
     seed: int = 0
 
     def begin(self, y: Array) -> YState:
-        return YState(y, y, 0.0 * y, INNER_SOLVERS[self.inner].init(y, self.seed))
+        return YState(y, y, 0.0 * y, find_solver(self.inner).init(y, self.seed))
 
     def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
-        scheme = SCHEMES[self.scheme](self.constants)
+        scheme = find_scheme(self.scheme)(self.constants)
         y_under = scheme.extrapolate(state.y, state.y_bar)
         goal = make_proximal_goal(part, y_under, state.offset, scheme, largest_gradient=state.largest_gradient)
         nested = part.nested
         if nested is None or nested.constants is None:
-            found, memory = INNER_SOLVERS[self.inner].solve(goal, state.solver)
+            found, memory = find_solver(self.inner).solve(goal, state.solver)
         else:
             found, memory = solve_nested(goal, nested, self, state.solver)
         return finish_half(scheme, state, goal, found, memory)

@@ -17,7 +17,7 @@ from minmin.methods.base import Candidate, Method
 from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingState, find_value_size, find_y_error
 from minmin.methods.estimates import count_stuck, is_exhausted
 from minmin.methods.inner.partial_minimum import DescendInY, YMemory
-from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
+from minmin.methods.inner.solvers import find_solver, require_reduced_solver
 from minmin.methods.needs import Feature, Need
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.numerics.central_path import find_path_point, find_reach, start_path
@@ -92,7 +92,7 @@ class CuttingPlane(Method):
 
     @property
     def needs(self) -> frozenset[Need]:
-        return INNER_SOLVERS[self.inner].needs | {Need.VALUES, Need.FEW_IN_X}
+        return find_solver(self.inner).needs | {Need.VALUES, Need.FEW_IN_X}
 
     @property
     def takes(self) -> frozenset[Feature]:

@@ -1,4 +1,4 @@
-"""Steps and gradients with a term: the quasi-Newton step in x or in y, and gradients that are zero at a minimum."""
+"""Steps and gradients with a term: the quasi-Newton step in x or in y, and the sizes of gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from minmin.core.arrays import Array
 from minmin.core.evaluation import Evaluation
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
-from minmin.core.wrapped import WrappedEvaluation
 from minmin.methods.inner.goal import GROWTH_WHERE_FLAT, first_length
 from minmin.numerics.lbfgs import Pairs, largest_curvature
 from minmin.numerics.prox_model import PairsHessian, minimise_model
@@ -44,30 +43,17 @@ def find_proximal_step(
     return prox(v - length * gradient, length) - v
 
 
-class _MappedEvaluation(WrappedEvaluation):
-    """An evaluation whose gradients are given."""
+def find_sizes(evaluation: Evaluation, curvatures: tuple[float, float]) -> tuple[float, float]:
+    """|∇ₓf| and |∇ᵧf|; with a term of L(v - prox(v - ∇f/L, 1/L)) instead, for these curvatures L.
 
-    __slots__ = ()
-
-    def __init__(self, original: Evaluation, grad_x: Vector, grad_y: Vector):
-        super().__init__(original, None)
-        self._grad_x, self._grad_y = grad_x, grad_y
-
-
-def map_gradients(evaluation: Evaluation, curvatures: tuple[float, float]) -> Evaluation:
-    """The same point with L(v - prox(v - ∇f/L, 1/L)) in place of each gradient, for these curvatures L.
-
-    Without a term that is the gradient. With one it is zero at a minimum, where the gradient is not.
+    That is zero at a minimum, where the gradient is not.
     """
-    return _MappedEvaluation(
-        evaluation,
-        _map_gradient(evaluation.term_x, evaluation.x, evaluation.grad_x, curvatures[0]),
-        _map_gradient(evaluation.term_y, evaluation.y, evaluation.grad_y, curvatures[1]),
-    )
+    e = evaluation
+    in_x = e.grad_x_norm if e.term_x is None else _find_size(e.term_x, e.x, e.grad_x, curvatures[0])
+    in_y = e.grad_y_norm if e.term_y is None else _find_size(e.term_y, e.y, e.grad_y, curvatures[1])
+    return in_x, in_y
 
 
-def _map_gradient(term: Term | None, v: Vector, gradient: Vector, curvature: float) -> Vector:
-    if term is None:
-        return gradient
+def _find_size(term: Term, v: Vector, gradient: Vector, curvature: float) -> float:
     L = curvature if 0.0 < curvature < math.inf else 1.0
-    return L * (v - term.prox(v - (1.0 / L) * gradient, 1.0 / L))
+    return norm(L * (v - term.prox(v - (1.0 / L) * gradient, 1.0 / L)))

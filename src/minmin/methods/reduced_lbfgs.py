@@ -15,7 +15,7 @@ from minmin.methods.bam import Bam
 from minmin.methods.base import DEFAULT_PATIENCE, NO_TARGET, Candidate, Method, Target, require_choice, require_flag
 from minmin.methods.estimates import GapEstimate
 from minmin.methods.inner.partial_minimum import DescendInY
-from minmin.methods.inner.solvers import INNER_SOLVERS, require_reduced_solver
+from minmin.methods.inner.solvers import find_solver, require_reduced_solver
 from minmin.methods.needs import ALL_FEATURES, Feature, Need
 from minmin.methods.reduced_state import ReducedState
 from minmin.methods.reduced_step import ReducedStep
@@ -87,11 +87,11 @@ class ReducedLbfgs(Method):
 
     @property
     def needs(self) -> frozenset[Need]:
-        return frozenset() if self.inner == "auto" else INNER_SOLVERS[self.inner].needs
+        return frozenset() if self.inner == "auto" else find_solver(self.inner).needs
 
     @property
     def takes(self) -> frozenset[Feature]:
-        return ALL_FEATURES if self.inner == "auto" else ALL_FEATURES - INNER_SOLVERS[self.inner].refuses
+        return ALL_FEATURES if self.inner == "auto" else ALL_FEATURES - find_solver(self.inner).refuses
 
     def outer_block(self, problem: Problem) -> Outer:
         return Outer(self.outer)

@@ -86,13 +86,9 @@ class ReducedState(NamedTuple):
         of_secants = self.min_curvature_seen
         in_x = min(max(least_curvature(self.pairs), of_secants / _MOST_BELOW_SECANTS), of_secants)
         in_y = min(map(attrgetter("min_curvature_seen"), self.y))
-        gain = self.gain if math.isfinite(self.gain) else 0.0
-        e = evaluation
-        of_x, of_y = half_square_over(e.grad_x_norm, in_x), half_square_over(e.grad_y_norm, in_y)
-        if e.term_x is not None:
-            of_x = _estimate_gap_with_term(e.term_x, e.x, e.grad_x, in_x)
-        if e.term_y is not None:
-            of_y = _estimate_gap_with_term(e.term_y, e.y, e.grad_y, in_y)
+        e, gain = evaluation, self.gain if math.isfinite(self.gain) else 0.0
+        of_x = half_square_over(e.grad_x_norm, in_x) if e.term_x is None else _estimate(e.term_x, e.x, e.grad_x, in_x)
+        of_y = half_square_over(e.grad_y_norm, in_y) if e.term_y is None else _estimate(e.term_y, e.y, e.grad_y, in_y)
         return of_x + max(of_y, gain)
 
 
@@ -101,8 +97,8 @@ def largest_curvatures(pairs: Pairs, y: Sequence[YMemory]) -> tuple[float, float
     return largest_curvature(pairs), max(map(attrgetter("max_curvature_seen"), y))
 
 
-def _estimate_gap_with_term(term: Term, v: Vector, gradient: Vector, curvature: float) -> float:
-    """What one block adds to the estimate; if no curvature is known, zero at a minimum and infinite elsewhere."""
+def _estimate(term: Term, v: Vector, gradient: Vector, curvature: float) -> float:
+    """What a block with a term adds to the estimate; if no curvature is known, zero at a minimum, else infinite."""
     if math.isinf(curvature):
         # The step is so long that rounding does not hide it, however far v is.
         step = max(1.0, norm(v)) / norm(gradient) if norm(gradient) > 0.0 else 1.0

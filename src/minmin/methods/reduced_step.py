@@ -19,7 +19,7 @@ from minmin.methods.base import NO_TARGET, Candidate, Target
 from minmin.methods.estimates import count_stuck, is_exhausted
 from minmin.methods.inner.goal import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import DescendInY
-from minmin.methods.proximal_step import find_proximal_step, map_gradients
+from minmin.methods.proximal_step import find_proximal_step, find_sizes
 from minmin.methods.reduced_state import ReducedState, largest_curvatures
 from minmin.methods.secants import check_constants
 from minmin.methods.theory import is_behind
@@ -67,7 +67,7 @@ class ReducedStep:
     def __init__(self, problem: Problem, inner: str, *, stateless: bool, target: Target = NO_TARGET):
         self._problem, self._target = problem, target
         self._constants = constants = problem.constants
-        self._term, self._has_terms, self._has_value = problem.term_x, problem.has_terms, problem.has_value
+        self._term, self._has_value = problem.term_x, problem.has_value
         self._is_watched = constants is None and not problem.has_noisy_gradients
         # As far as constants tell, f may rise so fast along a step that y goes astray at an x that is then rejected.
         self._may_explode = constants is not None and math.isinf(max(constants.L_x, constants.L_y))
@@ -224,16 +224,15 @@ class ReducedStep:
         if constants is None or is_unknown:
             curvatures = largest_curvatures(state.pairs, state.y)
             seen = evaluation.value if self._has_value and constants is None else math.nan
-            residuals = map_gradients(evaluation, curvatures) if self._has_terms else evaluation
-            watch = watch.judge(residuals, seen, curvatures)
+            watch = watch.judge(evaluation, find_sizes(evaluation, curvatures), seen, curvatures)
         exhausted = is_exhausted(state.stuck, self._most_stuck) or (constants is None and watch.is_at_rounding_level)
         if is_unknown:
             estimate = estimate.add(state.estimate_gap(evaluation))
-            if exhausted or watch.has_seen_the_gradient_fall(residuals):
+            if exhausted or watch.has_seen_the_gradient_fall:
                 bound = estimate.to_bound(exhausted)
         if self._is_watched:
             not_convex = watch.evidence
-            reason = watch.find_reason(residuals, seen, curvatures, exhausted=exhausted)
+            reason = watch.find_reason(evaluation, seen, exhausted)
             value = seen if self._has_value else None
         x, y, size = state.x, evaluation.y, evaluation.gradient_size
         candidate = Candidate(

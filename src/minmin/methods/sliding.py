@@ -17,7 +17,7 @@ from minmin.methods.bam_steps import YState, finish_half
 from minmin.methods.base import Candidate, Method, require_choice
 from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.linearized import LinearizedEvaluation, make_sliding_goal
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.inner.solvers import find_solver
 from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.sliding_parameters import SlidingParameters, sliding_parameters
@@ -97,7 +97,7 @@ class Sliding(Method):
 
     def init(self, problem: SplitProblem, x: Vector, y: Vector) -> SlidingState:
         z = sliding_parameters(*_find_constants(problem)).join(x, y)
-        start = YState(z, z, 0.0 * z, INNER_SOLVERS[self.inner].init(z))
+        start = YState(z, z, 0.0 * z, find_solver(self.inner).init(z))
         return SlidingState(start, Candidate(x, y), None, None)
 
     def step(self, problem: SplitProblem, state: SlidingState) -> SlidingState:
@@ -108,7 +108,7 @@ class Sliding(Method):
         if not at_under.grad_x_norm + at_under.grad_y_norm < math.inf:
             raise NonFiniteError(f"in f, {explain_nonfinite(at_under)}")
         goal = make_sliding_goal(problem, at_under, z_under, state.z.offset, p, constants)
-        found, memory = INNER_SOLVERS[self.inner].solve(goal, state.z.solver)
+        found, memory = find_solver(self.inner).solve(goal, state.z.solver)
         z, at_bar = finish_half(p, state.z, goal, found, memory)
         assert isinstance(at_bar, LinearizedEvaluation)
         bound, exhausted = _bound(problem, p, constants, at_under, at_bar), is_exhausted(z.failures)

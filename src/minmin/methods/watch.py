@@ -15,8 +15,8 @@ from minmin.methods.inner.goal import FARTHEST
 from minmin.methods.inner.partial_minimum import YMemory
 
 _ROUNDING_LEVEL, _NOISE_MARGIN = 64.0, 4.0
-"""A run ends after three points in a row with gradients at rounding level: at most 64 times eps times the largest ones
-before, or 4 times the rounding errors that the curvature seen makes one expect. Measured: docs/benchmarks/tuning.md."""
+"""Gradients are at rounding level if they are at most 64 times eps times the largest ones before, or 4 times the
+rounding errors that the curvature seen makes one expect. Measured: docs/benchmarks/tuning.md."""
 _MUCH_ABOVE_ROUNDING = 1e4
 """A run that stalls with gradients above this times their rounding level stalls for another reason.
 Measured: docs/benchmarks/tuning.md."""
@@ -60,6 +60,8 @@ class Watch(NamedTuple):
         The largest |∇ₓf| and |∇ᵧf| of all candidates.
     largest_value, lowest_value : float
         The largest |f| and the lowest f of all candidates; zero and infinite if there are no values.
+    sizes, levels : pairs of float
+        |∇ₓf| and |∇ᵧf| at the newest candidate, and what rounding errors may explain of them.
     at_rounding_level : int
         Candidates in a row with gradients that rounding errors may explain.
     last_length : float
@@ -82,6 +84,8 @@ class Watch(NamedTuple):
     largest_gradients: tuple[float, float] = (0.0, 0.0)
     largest_value: float = 0.0
     lowest_value: float = math.inf
+    sizes: tuple[float, float] = (math.inf, math.inf)
+    levels: tuple[float, float] = (0.0, 0.0)
     at_rounding_level: int = 0
     last_length: float = 0.0
     longest_visit: float = 0.0
@@ -154,24 +158,31 @@ class Watch(NamedTuple):
         """Add a point where f is not finite, a step in x away from a candidate."""
         return self._replace(last=None, edges=self.edges + (step < _AT_EDGE * self.longest))
 
-    def judge(self, evaluation: Evaluation, value: float, curvatures: tuple[float, float]) -> Watch:
-        """Add a candidate, with f there, or NaN; ``curvatures`` are the largest that were seen in x and in y."""
-        norms = evaluation.grad_x_norm, evaluation.grad_y_norm
-        largest = self._largest_with(norms)
+    def judge(
+        self, evaluation: Evaluation, sizes: tuple[float, float], value: float, curvatures: tuple[float, float]
+    ) -> Watch:
+        """Add a candidate, with the sizes of its gradients, and f there, or NaN.
+
+        ``curvatures`` are the largest that were seen in x and in y.
+        """
+        largest = self._largest_with(sizes)
         levels = _find_levels(largest, curvatures, evaluation)
-        is_there = norms[0] <= levels[0] and norms[1] <= levels[1]
+        is_there = sizes[0] <= levels[0] and sizes[1] <= levels[1]
         visible = rounding_error(evaluation.rounding.eps, _ROUNDING_LEVEL * abs(value))
         falls = value < self.lowest_value - visible  # then a large gradient far away has raised the levels
         return self._replace(
             largest_gradients=largest,
             largest_value=self.largest_value if math.isnan(value) else max(abs(value), self.largest_value),
             lowest_value=self.lowest_value if math.isnan(value) else min(value, self.lowest_value),
+            sizes=sizes,
+            levels=levels,
             at_rounding_level=count_stuck(self.at_rounding_level, is_there and not falls),
         )
 
-    def has_seen_the_gradient_fall(self, evaluation: Evaluation) -> bool:
+    @property
+    def has_seen_the_gradient_fall(self) -> bool:
         """Whether ∇ₓf is much smaller than before."""
-        return has_clearly_fallen(evaluation.grad_x_norm, self.largest_gradients[0])
+        return has_clearly_fallen(self.sizes[0], self.largest_gradients[0])
 
     def _largest_with(self, norms: tuple[float, float]) -> tuple[float, float]:
         return max(norms[0], self.largest_gradients[0]), max(norms[1], self.largest_gradients[1])
@@ -187,10 +198,8 @@ class Watch(NamedTuple):
             return ""
         return f"between two points of this run it has the curvature {self.negative_curvature:.3g}"
 
-    def find_reason(
-        self, evaluation: Evaluation, value: float, curvatures: tuple[float, float], *, exhausted: bool
-    ) -> str:
-        """Why the run must end at a candidate; empty if it may continue, or if rounding errors are the reason."""
+    def find_reason(self, evaluation: Evaluation, value: float, exhausted: bool) -> str:
+        """Why the run must end at the newest candidate; empty if it may continue, or if rounding is the reason."""
         if self._is_far(evaluation, exhausted) and not value > self.lowest_value:
             return (
                 f"f appears unbounded below: it still falls at a distance of {_distance(evaluation):.1g} from zero; "
@@ -201,22 +210,19 @@ class Watch(NamedTuple):
                 "steps of any length lead to points where f or its gradient is not finite: the minimum may lie at the "
                 f"edge of f's domain, or {GRADIENT_MAY_BE_WRONG}"
             )
-        if self.jumps >= _MOST_JUMPS or (exhausted and self._is_above_rounding(evaluation, value, curvatures)):
-            size = max(evaluation.grad_x_norm, evaluation.grad_y_norm)
+        if self.jumps >= _MOST_JUMPS or (exhausted and self._is_above_rounding(evaluation, value)):
             return (
-                f"no step lowers f much, though a gradient still has the norm {size:.2g}: it jumps here, as that "
-                f"of |x| does at 0 (minmin.problems.Composite takes such terms), or {GRADIENT_MAY_BE_WRONG}"
+                f"no step lowers f much, though a gradient still has the norm {max(self.sizes):.2g}: it jumps here, as "
+                f"that of |x| does at 0 (minmin.problems.Composite takes such terms), or {GRADIENT_MAY_BE_WRONG}"
             )
         return ""
 
-    def _is_above_rounding(self, evaluation: Evaluation, value: float, curvatures: tuple[float, float]) -> bool:
+    def _is_above_rounding(self, evaluation: Evaluation, value: float) -> bool:
         """Whether a gradient is so large that rounding errors are not the reason why no step makes progress."""
-        norms = evaluation.grad_x_norm, evaluation.grad_y_norm
-        levels = _find_levels(self.largest_gradients, curvatures, evaluation)
-        if all(size <= _MUCH_ABOVE_ROUNDING * level for size, level in zip(norms, levels, strict=True)):
+        if all(size <= _MUCH_ABOVE_ROUNDING * level for size, level in zip(self.sizes, self.levels, strict=True)):
             return False
         least_gain = rounding_error(evaluation.rounding.eps, abs(value))  # that can be seen; NaN without values
-        return not max(norms) * max(self.longest, self.longest_visit) <= least_gain
+        return not max(self.sizes) * max(self.longest, self.longest_visit) <= least_gain
 
     def _is_far(self, evaluation: Evaluation, exhausted: bool) -> bool:
         """Whether the run has gone so far that f appears to have no minimum."""

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.constants import Constants
 from minmin.errors import InputError, UnsupportedError, as_number, show
+from minmin.lab.metric import metric
 from minmin.lab.nag import nag_half, nag_steps
+from minmin.lab.ogmg import ogm_g_points, ogm_g_weights
+from minmin.lab.triple_momentum import MARGIN, triple_parameters
 from minmin.methods.base import require_flag
-from minmin.methods.ogmg import ogm_g_points, ogm_g_weights
-from minmin.methods.theory import BlockParameters, block_parameters, metric
-from minmin.methods.triple_momentum import MARGIN, triple_parameters
+from minmin.methods.theory import BlockParameters, block_parameters
 from minmin.theory.function_class import Sample, TwoBlockFunction
 
 
@@ -128,7 +129,7 @@ class TripleMomentumModel(StepModel):
     exact : bool
         Whether ȳ minimises A exactly. Otherwise it is any point with |∇A(ȳ)| <= condition_factor·|ȳ - y_under|/λ.
     condition_factor, margin : float, optional
-        The accuracy of the inner solves, and s in :class:`minmin.methods.triple_momentum.TripleParameters`; those of
+        The accuracy of the inner solves, and s in :class:`minmin.lab.triple_momentum.TripleParameters`; those of
         the method by default.
     """
 

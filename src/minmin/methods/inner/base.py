@@ -18,15 +18,12 @@ class InnerSolver(ABC):
     name : str
     needs : frozenset of Need
         What a problem must have.
-    needs_center : bool
-        Whether it needs :attr:`InnerGoal.center`, which only BAM has.
     refuses : frozenset of Feature
         What a problem must not have.
     """
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[Need]] = frozenset()
-    needs_center: ClassVar[bool] = False
     refuses: ClassVar[frozenset[Feature]] = frozenset()
 
     def init(self, y: Array, seed: int = 0) -> Any:

@@ -224,10 +224,7 @@ class InnerGoal:
         """The step from a point, shortened if it is too long after the step ``last``, as far as no constants tell."""
         if self.constants is not None:
             return step
-        length, longest = norm(step), MOST_GROWTH * norm(last)
-        if length > longest:
-            longest = max(longest, MOST_GROWTH * first_length(point.v))
-        return step if length <= longest else (longest / length) * step
+        return limit_length(step, MOST_GROWTH * max(norm(last), first_length(point.v)))
 
     def is_too_far(self, distance: float) -> bool:
         """Whether a point at this distance from zero is so far away that the function appears to be unbounded below."""

@@ -80,11 +80,5 @@ class LinearizedEvaluation(WrappedEvaluation):
         self.y = z
         self._slope, self._parameters = slope, parameters
 
-    def _compute_value(self) -> float:
-        raise TypeError("inner solvers of sliding know gradients alone")
-
-    def _compute_grad_x(self) -> Parts:
-        raise TypeError("inner solvers of sliding know one block: all of z")
-
     def _compute_grad_y(self) -> Parts:
         return self._slope + self._parameters.find_gradient(self.original, 1.0)

@@ -17,7 +17,7 @@ from minmin.methods.estimates import count_stuck
 from minmin.methods.inner.curved import LbfgsSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, Rule
 from minmin.methods.inner.rules import ProvedAccuracy
-from minmin.methods.inner.solvers import INNER_SOLVERS
+from minmin.methods.inner.solvers import find_solver
 from minmin.methods.needs import Need
 from minmin.numerics.lbfgs import Pairs
 
@@ -192,10 +192,10 @@ class SolveY(YTask):
     constants: Constants
 
     def begin(self, y: Array) -> YMemory:
-        return YMemory(y, INNER_SOLVERS[self.inner].init(y))
+        return YMemory(y, find_solver(self.inner).init(y))
 
     def run(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
-        rule, solver = ProvedAccuracy(self.accuracy), INNER_SOLVERS[self.inner]
+        rule, solver = ProvedAccuracy(self.accuracy), find_solver(self.inner)
         goal = InnerGoal(part, memory.y, rule, self.constants, largest_gradient=memory.largest_gradient)
         point, left = solver.solve(goal, memory.solver)
         failures = count_stuck(memory.failures, not point.solved)
@@ -234,7 +234,7 @@ class DescendInY(YTask):
     retries: bool = False
 
     def begin(self, y: Array) -> YMemory:
-        return YMemory(y, INNER_SOLVERS[self.inner].init(y))
+        return YMemory(y, find_solver(self.inner).init(y))
 
     def run(self, part: Slice, memory: YMemory) -> tuple[YMemory, Evaluation]:
         if self.stateless:
@@ -264,7 +264,7 @@ class DescendInY(YTask):
 
     def _descend(self, part: Slice, before: YMemory) -> tuple[YMemory, Evaluation]:
         """Lower f from a memory."""
-        solver, constants = INNER_SOLVERS[self.inner], self.constants
+        solver, constants = find_solver(self.inner), self.constants
         largest, checks = before.largest_gradient, before.checks_values
         rule = AllowedGain(before, self.allowed, proves=Need.CONSTANTS in solver.needs)
         goal = InnerGoal(

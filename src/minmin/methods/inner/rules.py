@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, TypeAlias
 
 from minmin.core.arrays import Array
 from minmin.core.bound import half_square_over
 from minmin.core.problem import Slice
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, Rule
-from minmin.methods.sliding_parameters import SlidingParameters
-from minmin.methods.theory import BlockParameters
-from minmin.methods.triple_momentum import TripleParameters
 
-ProximalParameters = BlockParameters | TripleParameters | SlidingParameters
+if TYPE_CHECKING:
+    from minmin.lab.triple_momentum import TripleParameters
+    from minmin.methods.sliding_parameters import SlidingParameters
+    from minmin.methods.theory import BlockParameters
+
+ProximalParameters: TypeAlias = "BlockParameters | TripleParameters | SlidingParameters"
 """What an inner problem with a proximal term needs: λ, the constants of f, and the accuracy c of condition (2)."""
 
 

@@ -20,13 +20,6 @@ _SNAPSHOT_WEIGHT = 0.5
 _Vector = np.ndarray[Any, Any]
 
 
-class KatyushaMemory(NamedTuple):
-    """The seed, and the number of solves so far. The draws of a solve depend on these two numbers alone."""
-
-    seed: int
-    solves: int
-
-
 class KatyushaSolver(InnerSolver):
     """Loopless Katyusha (L-Katyusha), for a sum over n rows.
 
@@ -58,15 +51,17 @@ class KatyushaSolver(InnerSolver):
     needs = KNOWN_CONSTANTS | {Need.ROWS}
     refuses = frozenset({Feature.TERM_Y})
 
-    def init(self, y: Array, seed: int = 0) -> KatyushaMemory:
-        return KatyushaMemory(seed, 0)
+    def init(self, y: Array, seed: int = 0) -> tuple[int, int]:
+        """The seed, and the number of solves so far. The draws of a solve depend on these two numbers alone."""
+        return seed, 0
 
-    def solve(self, goal: InnerGoal, memory: KatyushaMemory) -> tuple[InnerPoint, KatyushaMemory]:
+    def solve(self, goal: InnerGoal, memory: tuple[int, int]) -> tuple[InnerPoint, tuple[int, int]]:
+        seed, solves = memory
         point = goal.begin()
         if not point.solved:
-            key = np.array([memory.seed % 2**64, memory.solves], dtype=np.uint64)
+            key = np.array([seed % 2**64, solves], dtype=np.uint64)
             point = _descend_by_rows(goal, point, np.random.Generator(np.random.Philox(key=key)))
-        return start_again(goal, point), memory._replace(solves=memory.solves + 1)
+        return start_again(goal, point), (seed, solves + 1)
 
 
 class RowDraws:
