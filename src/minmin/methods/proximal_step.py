@@ -8,6 +8,7 @@ import numpy as np
 
 from minmin.core.arrays import Array
 from minmin.core.evaluation import Evaluation
+from minmin.core.model_gap import find_residual
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
 from minmin.core.wrapped import WrappedEvaluation
@@ -45,29 +46,19 @@ def find_proximal_step(
 
 
 class _MappedEvaluation(WrappedEvaluation):
-    """An evaluation whose gradients are given."""
+    """An evaluation with other norms of its gradients."""
 
     __slots__ = ()
 
-    def __init__(self, original: Evaluation, grad_x: Vector, grad_y: Vector):
+    def __init__(self, original: Evaluation, norms: tuple[float, float]):
         super().__init__(original, None)
-        self._grad_x, self._grad_y = grad_x, grad_y
+        self._grad_x_norm, self._grad_y_norm = norms
 
 
 def map_gradients(evaluation: Evaluation, curvatures: tuple[float, float]) -> Evaluation:
-    """The same point with L(v - prox(v - ∇f/L, 1/L)) in place of each gradient, for these curvatures L.
+    """The same point with the norm of :func:`find_residual` in place of that of each gradient, for these curvatures.
 
-    Without a term that is the gradient. With one it is zero at a minimum, where the gradient is not.
+    With a term it is zero at a minimum, where the gradient is not.
     """
-    return _MappedEvaluation(
-        evaluation,
-        _map_gradient(evaluation.term_x, evaluation.x, evaluation.grad_x, curvatures[0]),
-        _map_gradient(evaluation.term_y, evaluation.y, evaluation.grad_y, curvatures[1]),
-    )
-
-
-def _map_gradient(term: Term | None, v: Vector, gradient: Vector, curvature: float) -> Vector:
-    if term is None:
-        return gradient
-    L = curvature if 0.0 < curvature < math.inf else 1.0
-    return L * (v - term.prox(v - (1.0 / L) * gradient, 1.0 / L))
+    in_x = norm(find_residual(evaluation.term_x, evaluation.x, evaluation.grad_x, curvatures[0]))
+    return _MappedEvaluation(evaluation, (in_x, evaluation.residual_in_y(curvatures[1])))
