@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from minmin.federated.protocol import Message
+from minmin.federated.protocol import IN_Y, Message
 
 _LARGE = 1e100
 """Numbers up to this may be multiplied, divided and squared, and the results are finite."""
@@ -29,7 +29,7 @@ _RANGES: dict[str, tuple[float, ...]] = {
     "calls": (0, 10**12),
     "seconds": (0.0, 1e9),
     # in a Reply, of a term in y
-    **dict.fromkeys(("gap", "floor", "estimate", "residual_square", "step_square"), (0.0, _FINITE, math.inf)),
+    **dict.fromkeys(IN_Y, (0.0, _FINITE, math.inf)),
     "term": (-_FINITE, _FINITE),
 }
 """By the name of a field: the least number, the largest, and perhaps one more. A metric may
