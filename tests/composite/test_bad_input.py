@@ -37,9 +37,17 @@ CASES = {
     "too few terms for a sum": (lambda: Composite(SUM, None, [L1(1)]), r"list of 2 Terms or Nones, one per term"),
     "a wrong length in a sum": (lambda: Composite(SUM, None, L1([1, 2, 3])), r"term_y\[1\]: weight has 3 numbers"),
     "a class in a sum": (lambda: Composite(SUM, None, [L1(1), Simplex]), r"term_y\[1\] must be.*Simplex\(\.\.\.\)"),
-    "a term of a client": (
-        lambda: federated.Client(Composite(PROBLEM, None, L1(1))),
-        r"terms are not supported in a federation yet",
+    "a client's term in x": (
+        lambda: federated.Client(Composite(PROBLEM, L1(1))),
+        r"a term in x, which all clients share: give it to the server, minmin.federated.run\(..., term_x=...\)",
+    ),
+    "a term and bounds of a server": (
+        lambda: federated.run([federated.Client(PROBLEM)], term_x=L1(1), bounds_x=(0, 1)),
+        r"give term_x or bounds_x, not both",
+    ),
+    "a server's term of a wrong length": (
+        lambda: federated.run([federated.Client(PROBLEM)], term_x=L1([1, 2, 3])),
+        r"term_x: weight has 3 numbers.* 4 coordinates",
     ),
     "bounds as text": (lambda: minmin.minimize(PROBLEM, bounds_x="(0, 1)"), r"bounds_x: '\(0, 1\)' are no bounds"),
     "bounds as one number": (lambda: minmin.minimize(PROBLEM, bounds_y=1.0), r"bounds_y: 1.0 are no bounds; give"),

@@ -40,7 +40,7 @@ INSTEAD = {
     "term_x": r"Composite\(problem, term_x=",
     "terms": r"Composite\(problem, term_x=",
 }
-INSTEAD_IN_A_FEDERATION = INSTEAD | {
+INSTEAD_IN_A_FEDERATION = {name: words for name, words in INSTEAD.items() if name != "term_x"} | {
     "maxiter": "rounds and max_seconds",
     "max_iter": "rounds and max_seconds",
     "n_iter": "rounds and max_seconds",
@@ -51,12 +51,11 @@ INSTEAD_IN_A_FEDERATION = INSTEAD | {
     "max_iterations": "rounds and max_seconds",
     "max_grad_x": "rounds and max_seconds",
     "y0": "minmin.federated.Client",
-    "bounds": "not supported in a federation yet",
-    "constraints": "not supported in a federation yet",
+    "bounds": r"term_x= and bounds_x=; .*Composite\(problem, term_y=",
+    "constraints": r"term_x= and bounds_x=; .*Composite\(problem, term_y=",
     "random_state": "only 'proxskip' draws",
     "target_value": "callback",
-    "term_x": "not supported in a federation yet",
-    "terms": "not supported in a federation yet",
+    "terms": r"term_x= and bounds_x=; .*Composite\(problem, term_y=",
     "fraction": "every client takes part in each round",
     "clients_per_round": "every client takes part in each round",
     "fraction_train": "every client takes part in each round",

@@ -10,6 +10,7 @@ import numpy as np
 
 from minmin.core.arrays import to_numpy
 from minmin.core.counting import Tally
+from minmin.core.model_gap import BlockGap, Reached, find_gap, find_residual
 from minmin.core.rounding import RoundingScale
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
@@ -117,7 +118,21 @@ class Evaluation(ABC):
         if self.term_x is None and self.term_y is None:
             return self.find_largest_entry(self.grad_x, self.grad_y)
         triples = (self.term_x, self.x, self.grad_x), (self.term_y, self.y, self.grad_y)
-        return largest_entry(*(g if term is None else v - term.prox(v - g, 1.0) for term, v, g in triples))
+        return largest_entry(*(find_residual(*triple, 1.0) for triple in triples))
+
+    def gap_in_y(
+        self, curvature: float, *, noise: float = 0.0, eps: float = 0.0, reached: Reached | None = None
+    ) -> BlockGap:
+        """What y adds to a bound: see :func:`find_gap`."""
+        return find_gap(self.term_y, self.y, self.grad_y, curvature, noise=noise, eps=eps, reached=reached)
+
+    def estimate_in_y(self, curvature: float) -> float:
+        """The same for an estimate, with a curvature that a run has seen."""
+        return self.gap_in_y(curvature).value
+
+    def residual_in_y(self, curvature: float) -> float:
+        """The norm of :func:`find_residual` in y."""
+        return norm(find_residual(self.term_y, self.y, self.grad_y, curvature))
 
     def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
         """The largest absolute entry of gradients here, in the units of the user's variables."""

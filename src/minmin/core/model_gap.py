@@ -50,7 +50,7 @@ def find_gap(
     v, gradient : vectors
         The point, and ∇f there.
     curvature : float
-        μ, 0 or above.
+        μ, 0 or above; infinite if nothing is known of it. Then the gap is zero at a minimum, and infinite elsewhere.
     noise : float
         The expected size of rounding errors in the gradient.
     eps : float
@@ -63,6 +63,10 @@ def find_gap(
         return BlockGap(
             half_square_over(norm(gradient) + noise, curvature) - descent, half_square_over(noise, curvature)
         )
+    if math.isinf(curvature):
+        # The step is so long that rounding does not hide it, however far v is.
+        step = max(1.0, norm(v)) / norm(gradient) if norm(gradient) > 0.0 else 1.0
+        return BlockGap(0.0 if norm(term.prox(v - step * gradient, step) - v) == 0.0 else math.inf, 0.0)
     at = v if reached is None else reached.v
     of_term = term.value(at)
     if not math.isfinite(of_term):
@@ -90,6 +94,17 @@ def find_gap(
     rounding = rounding_error(eps, sizes) + outside
     least = square(noise) / curvature if curvature > 0.0 else _gap_by_noise(term, v, noise, 0.0)
     return BlockGap(max(gap, 0.0) + by_noise + rounding, least + rounding)
+
+
+def find_residual(term: Term | None, v: Vector, gradient: Vector, curvature: float) -> Vector:
+    """L(v - prox(v - ∇f/L, 1/L)) for this curvature L, or 1 if it is 0 or infinite; without a term it is ∇f.
+
+    It is zero at a minimum of f and the term.
+    """
+    if term is None:
+        return gradient
+    L = curvature if 0.0 < curvature < math.inf else 1.0
+    return L * (v - term.prox(v - (1.0 / L) * gradient, 1.0 / L))
 
 
 def _gap_by_noise(term: Term, v: Vector, noise: float, gap: float) -> float:

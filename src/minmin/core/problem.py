@@ -268,7 +268,7 @@ class Problem(HasTraits, ABC):
         mu_x, mu_y = constants.lower_mu(eps)
         noise_x, noise_y = self.gradient_noise(evaluation)
         in_x = find_gap(self.term_x, evaluation.x, evaluation.grad_x, mu_x, noise=noise_x, eps=eps, reached=x_reached)
-        in_y = find_gap(self.term_y, evaluation.y, evaluation.grad_y, mu_y, noise=noise_y, eps=eps, reached=y_reached)
+        in_y = evaluation.gap_in_y(mu_y, noise=noise_y, eps=eps, reached=y_reached)
         return constants.to_bound(in_x.value + in_y.value, in_x.floor + in_y.floor)
 
     def gradient_noise(self, evaluation: Evaluation) -> tuple[float, float]:

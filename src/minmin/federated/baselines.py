@@ -21,7 +21,7 @@ from minmin.federated.problem import RemoteSlice
 from minmin.federated.tasks import ClientTask, Outcome
 from minmin.methods.base import Candidate, Method
 from minmin.methods.inner.partial_minimum import DescendInY
-from minmin.methods.needs import require_constants
+from minmin.methods.needs import KNOWN_CONSTANTS, Need
 
 _NEVER = 10**9
 """More iterations than any run makes."""
@@ -180,8 +180,9 @@ class LocalMethod(Method):
             raise InputError(f"step_size = {self.step_size} must be positive and finite")
         as_count(self.certify_every, "certify_every")
 
-    def check(self, problem: Problem) -> None:
-        require_constants(self.name, problem)
+    @property
+    def needs(self) -> frozenset[Need]:
+        return KNOWN_CONSTANTS
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> LocalState:
         return LocalState(x, 0, Candidate(x, y))

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, all_finite, array_eps, dtype_name, to_like, to_numpy
+from minmin.core.constants import Constants
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.precision import full_float32
 from minmin.core.problem import Problem, YTask, require_two_blocks
 from minmin.core.start import make_start
 from minmin.core.structure import Structure
-from minmin.core.vectors import dot, square
+from minmin.core.vectors import dot, norm, square
 from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_number
 from minmin.federated import protocol
@@ -35,7 +36,7 @@ class Client:
     Parameters
     ----------
     problem : Problem
-        f_i. Its y is private.
+        f_i. Its y is private. It may have a term in y: ``minmin.problems.Composite(problem, term_y=...)``.
     weight : float
         w_i, positive, such as the number of samples. A run minimises the mean of the f_i with these weights: it divides
         them by their sum, over all clients.
@@ -71,8 +72,11 @@ class Client:
                 f"a client's problem must be a minmin problem other than a Sum, got {type(problem).__name__}"
             )
         require_two_blocks(problem, "a client")
-        if problem.has_terms:
-            raise InputError("terms are not supported in a federation yet; minmin.Sum of Composite problems runs here")
+        if problem.term_x is not None:
+            raise InputError(
+                "a client's problem has a term in x, which all clients share: give it to the server, "
+                "minmin.federated.run(..., term_x=...)"
+            )
         least, largest = WEIGHTS
         if not least <= as_number(weight, "weight") <= largest:
             raise InputError(f"weight = {weight} must be positive and finite, from {least:g} to {largest:g}")
@@ -149,6 +153,7 @@ class Client:
             has_y_hessian=p.has_y_hessian,
             noisy=self.clip_and_noise is not None,
             constants=constants,
+            term_y={} if p.term_y is None else {"convexity": p.term_y.convexity},
         )
 
     def _run_task(self, message: protocol.TaskRequest, request: Envelope) -> Envelope:
@@ -194,6 +199,7 @@ class Client:
             memory=public_part(memory),
             calls=dict(self._tally.counts),
             seconds=time.perf_counter() - started,
+            in_y=dict.fromkeys(protocol.IN_Y if message.constants else (), 0.0),
         )
 
     def _evaluate(self, message: protocol.EvaluateRequest, request: Envelope) -> protocol.Reply:
@@ -237,6 +243,7 @@ class Client:
             sent = self.clip_and_noise.apply(sent, request)
         grad_y = None if vector is None else evaluation.grad_y
         label, rounding = request.label, evaluation.rounding
+        constants = getattr(request.message, "constants", {})
         return protocol.Reply(
             label.run,
             label.round,
@@ -249,7 +256,23 @@ class Client:
             memory=memory,
             calls=dict(self._tally.counts),
             seconds=time.perf_counter() - started,
+            in_y=_describe_y(evaluation, Constants(**constants), memory) if constants else {},
         )
+
+
+def _describe_y(evaluation: Evaluation, constants: Constants, memory: Mapping[str, float]) -> dict[str, float]:
+    """What a reply says of y_i if a client has a term in y: see :data:`minmin.federated.protocol.IN_Y`."""
+    eps, term = evaluation.rounding.eps, evaluation.term_y
+    noise = constants.gradient_noise(evaluation.rounding, norm(evaluation.x))[1]
+    gap = evaluation.gap_in_y(constants.lower_mu(eps)[1], noise=noise, eps=eps)
+    return {
+        "gap": gap.value,
+        "floor": gap.floor,
+        "estimate": evaluation.estimate_in_y(memory.get("min_curvature_seen", math.inf)),
+        "residual_square": square(evaluation.residual_in_y(memory.get("max_curvature_seen", math.inf))),
+        "step_square": square(evaluation.residual_in_y(1.0)),
+        "term": 0.0 if term is None else float(term.value(evaluation.y)),
+    }
 
 
 def _refuse(message: Message, reason: str) -> Envelope:

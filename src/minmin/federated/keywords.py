@@ -5,8 +5,8 @@ from __future__ import annotations
 from minmin.methods.keywords import HINTS, ITERATIONS, Keywords
 
 OF_RUN = Keywords(
-    "engine x0 tol rtol gtol rounds max_seconds assume_convex timeout retries values callback progress checkpoint "
-    "evaluate_every",
+    "engine x0 term_x bounds_x tol rtol gtol rounds max_seconds assume_convex timeout retries values callback progress "
+    "checkpoint evaluate_every",
     (
         (
             f"{ITERATIONS} max_iterations max_rounds n_rounds max_grad_x max_grad_y",
@@ -25,8 +25,11 @@ OF_RUN = Keywords(
             "minmin.federated.Client(minmin.problems.Function(value, grad_x, grad_y, ...))",
         ),
         ("options", "give every option as a keyword of its own: run(clients, 'bam', inner='nag')"),
-        ("bounds bounds_x bounds_y constraints", "constraints are not supported in a federation yet"),
-        ("term term_x term_y terms", "terms are not supported in a federation yet"),
+        (
+            "bounds bounds_y constraints term term_y terms",
+            "terms and bounds in x are term_x= and bounds_x=; those in y belong to a client's problem: "
+            "minmin.federated.Client(minmin.problems.Composite(problem, term_y=...))",
+        ),
         (
             "fraction fraction_fit fraction_train client_fraction sample_fraction participation clients_per_round "
             "min_fit_clients min_train_nodes min_available_clients num_clients n_clients",

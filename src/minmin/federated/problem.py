@@ -12,6 +12,7 @@ from minmin.core.arrays import Array, dtype_name, largest
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED
 from minmin.core.evaluation import Evaluation
+from minmin.core.model_gap import BlockGap, Reached, find_gap, find_residual
 from minmin.core.problem import Problem, Slice, YTask
 from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import Parts, Vector, square
@@ -20,6 +21,7 @@ from minmin.federated.protocol import Description, Reply
 from minmin.federated.session import Session
 from minmin.federated.tasks import public_part
 from minmin.problems.sum import combine_constants
+from minmin.terms.parts import PartsTerm
 
 _NEEDS_TASKS = (
     "in a federation y and ∇ᵧf stay with the clients, and only a round yields ∇ₓf: a method must call "
@@ -43,6 +45,9 @@ class Federation(Problem):
     A method uses it like a :class:`minmin.Sum` with the weights p_i. The parts of y are empty arrays, since y_i stays
     with its client, and tasks on them are sent to the clients. One ∇ₓf takes one round. All counted copies share the
     session. ``values``: whether rounds ask for f as well.
+
+    A term in x belongs to the server, which sets ``term_x``. Terms in y stay with their clients, which tell what their
+    y_i adds to a bound.
     """
 
     y_is_remote = True
@@ -61,6 +66,10 @@ class Federation(Problem):
         self._constants = combine_constants(self.part_weights, [description.constants for description in descriptions])
         self._prototype = np.zeros(0, dtype=descriptions[0].dtype)
         self._fingerprints = [_fingerprint(description) for description in descriptions]
+        if any(description.term_y for description in descriptions):
+            self.term_y = PartsTerm([None] * len(descriptions))
+            known = self._constants or Constants(math.inf, math.inf, 0.0, 0.0)
+            session.constants = {name: getattr(known, name) for name in ("L_x", "L_y", "mu_x", "mu_y")}
 
     @property
     def kind(self) -> str:
@@ -79,18 +88,20 @@ class Federation(Problem):
         return self._prototype
 
     def identity(self) -> Iterable[Any]:
-        return [self.d_x, self.d_y, *self.part_weights, str(self._prototype.dtype), *self._fingerprints]
+        of_term = [] if self.term_x is None else self.term_x.identity()
+        return [self.d_x, self.d_y, *self.part_weights, str(self._prototype.dtype), *self._fingerprints, *of_term]
 
     def fix(self, x: Vector) -> RemoteSlice:
         return RemoteSlice(x, self)
 
     def project_start(self, x: Vector, y: Vector) -> tuple[Vector, Vector]:
-        """x as given; y is the clients' own starting point."""
+        """x as given, or the nearest point that its term allows; y is the clients' own starting point."""
         if not isinstance(x, np.ndarray) or x.dtype != self._prototype.dtype:
             raise InputError(
                 f"x0 is {dtype_name(x)}, but the clients compute in {self._prototype.dtype}; "
                 "give a NumPy array of that type"
             )
+        x = x if self.term_x is None else self.term_x.project(x)
         return x, UnseenY(self._prototype, self.part_weights, at_start=True)
 
     def swapped(self) -> NoReturn:
@@ -141,7 +152,7 @@ def _fingerprint(description: Description) -> str:
     """What identifies a client: its name, its size, and its constants up to rounding."""
     c = description.constants
     constants = None if c is None else [f"{number:.6g}" for number in (c.L_x, c.L_y, c.mu_x, c.mu_y)]
-    return f"{description.name} {description.d_y} {constants}"
+    return f"{description.name} {description.d_y} {constants}" + "".join(f" {c}" for c in description.term_y.values())
 
 
 class RemoteSlice(Slice):
@@ -181,32 +192,63 @@ class RemoteSlice(Slice):
 class _RemoteEvaluation(Evaluation):
     """f at x and at the y_i of the clients, computed from their replies."""
 
-    __slots__ = ("_federation", "_replies", "_weights")
+    __slots__ = ("_federation", "_replies", "_weights", "term_x", "term_y")
 
     def __init__(self, x: Vector, federation: Federation, replies: Sequence[Reply]):
         super().__init__(x, UnseenY(federation.prototype, federation.part_weights), UNCOUNTED)
         self._federation = federation
         self._weights = federation.part_weights
         self._replies = replies
+        self.term_x, self.term_y = federation.term_x, federation.term_y
+
+    def _mean(self, numbers: Iterable[float]) -> float:
+        """The weighted mean of numbers, one per client."""
+        return sum(w * number for w, number in zip(self._weights, numbers, strict=True))
 
     @property
     def grad_y_norm(self) -> float:
-        return math.sqrt(sum(w * r.grad_y_square for w, r in zip(self._weights, self._replies, strict=True)))
+        return math.sqrt(self._mean(r.grad_y_square for r in self._replies))
+
+    def gap_in_y(
+        self, curvature: float, *, noise: float = 0.0, eps: float = 0.0, reached: Reached | None = None
+    ) -> BlockGap:
+        """With terms, by what each client says of its own y_i, with the same curvature."""
+        if self.term_y is None:
+            return find_gap(None, self.y, np.array([self.grad_y_norm]), curvature, noise=noise)
+        return BlockGap(
+            self._mean(r.in_y["gap"] for r in self._replies), self._mean(r.in_y["floor"] for r in self._replies)
+        )
+
+    def estimate_in_y(self, curvature: float) -> float:
+        """With terms, by the curvature that each client has seen itself."""
+        if self.term_y is None:
+            return super().estimate_in_y(curvature)
+        return self._mean(r.in_y["estimate"] for r in self._replies)
+
+    def residual_in_y(self, curvature: float) -> float:
+        """With terms, for the curvature that each client has seen itself."""
+        return math.sqrt(self._mean(r.in_y.get("residual_square", r.grad_y_square) for r in self._replies))
 
     @property
     def gradient_size(self) -> float:
         """With the largest norm of a client's ∇ᵧf_i, which no entry exceeds: clients send no entries of it."""
-        return max(largest(self.grad_x), *(math.sqrt(reply.grad_y_square) for reply in self._replies))
+        in_x = largest(find_residual(self.term_x, self.x, self.grad_x, 1.0))
+        return max(in_x, *(math.sqrt(r.in_y.get("step_square", r.grad_y_square)) for r in self._replies))
 
     def _compute_rounding(self) -> RoundingScale:
-        pairs = list(zip(self._weights, self._replies, strict=True))
-        y_norm = math.sqrt(sum(w * reply.y_square for w, reply in pairs))
-        fixed_terms = math.sqrt(sum(w * square(reply.fixed_terms) for w, reply in pairs))
-        return RoundingScale(max(reply.eps for reply in self._replies), y_norm, fixed_terms)
+        y_norm = math.sqrt(self._mean(r.y_square for r in self._replies))
+        fixed_terms = math.sqrt(self._mean(square(r.fixed_terms) for r in self._replies))
+        return RoundingScale(max(r.eps for r in self._replies), y_norm, fixed_terms)
 
     def _compute_value(self) -> float:
-        values = [math.nan if reply.value is None else reply.value for reply in self._replies]
-        return sum(w * value for w, value in zip(self._weights, values, strict=True))
+        """The clients' values hold their own terms."""
+        of_clients = self._mean(math.nan if r.value is None else r.value for r in self._replies)
+        return of_clients if self.term_x is None else of_clients + self.term_x.value(self.x)
+
+    @property
+    def value_without_terms(self) -> float:
+        of_terms = self._mean(r.in_y.get("term", 0.0) for r in self._replies)
+        return self.value - of_terms - (0.0 if self.term_x is None else self.term_x.value(self.x))
 
     def _compute_grad_x(self) -> Vector:
         if self._replies[0].vector.size == 0:

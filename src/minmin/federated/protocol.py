@@ -7,7 +7,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -45,6 +45,7 @@ class TaskRequest(Message):
     """Server to client: run this task at x, and send the vector that it computes.
 
     ``task`` is the name of a registered task and ``settings`` its fields as JSON; ``value`` asks for f_i as well.
+    ``constants`` are those of f, if a client has a term in y: with them it bounds what its y_i adds to f - f*.
     """
 
     kind = "task"
@@ -52,18 +53,21 @@ class TaskRequest(Message):
     task: str
     settings: str
     value: bool
+    constants: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluateRequest(Message):
     """Server to client: send f_i, and ∇ₓf_i if ``gradient`` is set, at x and at the client's current y_i.
 
-    In round 0, y_i is the starting point, even if the client has moved since.
+    In round 0, y_i is the starting point, even if the client has moved since. ``constants`` are as in a
+    :class:`TaskRequest`.
     """
 
     kind = "evaluate"
     x: np.ndarray[Any, Any]
     gradient: bool
+    constants: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +111,7 @@ class Description(Message):
     has_y_hessian: bool
     noisy: bool  # whether what it sends is clipped, or noise is added
     constants: Constants | None
+    term_y: dict[str, float] = field(default_factory=dict)  # the convexity of its term in y; empty without one
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +120,7 @@ class Reply(Message):
 
     kind = "reply"
     vector: np.ndarray[Any, Any]  # what the task computes, usually ∇ₓf_i; empty if it was not asked for
-    value: float | None  # f_i, if it was asked for
+    value: float | None  # f_i with its term, if it was asked for
     grad_y_square: float  # |∇ᵧf_i|² and |y_i|², for the certificate
     y_square: float
     fixed_terms: float  # together with eps, it bounds the rounding errors
@@ -123,6 +128,16 @@ class Reply(Message):
     memory: dict[str, float]  # the scalars in the task's memory: counts and estimates
     calls: dict[str, int]  # how many values, gradients and so on were computed
     seconds: float
+    in_y: dict[str, float] = field(default_factory=dict)  # see IN_Y; empty if no client has a term in y
+
+
+IN_Y = frozenset({"gap", "floor", "estimate", "residual_square", "step_square", "term"})
+"""What replies say of y_i if a client has a term in y, since the server cannot compute it from |∇ᵧf_i|.
+
+"gap" and "floor" are those of :class:`minmin.core.model_gap.BlockGap` by the request's constants, "estimate" is the gap
+by the curvature seen. "residual_square" is the squared norm of :func:`minmin.core.model_gap.find_residual` for the
+largest curvature seen, "step_square" that for 1. "term" is the term's value.
+"""
 
 
 @dataclass(frozen=True)
@@ -267,9 +282,9 @@ def _read_label(data: bytes) -> Label:
 
 def _build(kind: type[Message], content: dict[str, Any]) -> Message:
     """Build the record, after checking that every field is there and has the declared type."""
-    if content.get("constants") is not None:
-        content["constants"] = Constants(**content["constants"])
     declared = {field.name: str(field.type) for field in fields(kind)}
+    if content.get("constants") is not None and declared.get("constants") == "Constants | None":
+        content["constants"] = Constants(**content["constants"])
     wrong = [name for name in declared if name not in content or not _HAS_TYPE[declared[name]](content[name])]
     if wrong:
         raise MessageError(f"fields of a message of kind {kind.kind} are missing or mistyped: {', '.join(wrong)}")

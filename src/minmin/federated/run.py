@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from minmin.core.orientation import Outer
-from minmin.core.start import make_start
+from minmin.core.start import describe_projection, make_start
+from minmin.core.term import Term
 from minmin.errors import InputError, MinMinError, UnsupportedError, as_count, near_names
 from minmin.federated.baselines import FedAvg, FederatedReconstruction, LocalMethod, ProxSkip, Scaffold
 from minmin.federated.checkpoint import ServerCheckpoint
@@ -30,6 +31,7 @@ from minmin.loop.stopping import RunEnded, StoppingCriteria
 from minmin.methods.base import Method
 from minmin.methods.needs import Feature
 from minmin.methods.registry import build, check_method, names_for
+from minmin.problems.composite import check_term, make_box
 from minmin.result import Record, Result
 
 _BASELINES: dict[str, type[LocalMethod]] = {
@@ -48,6 +50,8 @@ def run(
     *,
     engine: str | Engine = "local",
     x0: Any = None,
+    term_x: Term | None = None,
+    bounds_x: Any = None,
     tol: float = 1e-6,
     rtol: float = 0.0,
     gtol: float | None = None,
@@ -86,14 +90,19 @@ def run(
     x0 : array, or nested dicts, lists and tuples of arrays, optional
         The starting point of x, and what ``r.x`` looks like. By default that of the first client's problem, or zero.
         Each client has its own y0.
+    term_x : Term, optional
+        A term of :mod:`minmin.terms` that is added to f: it belongs to the server. Terms in y belong to the clients:
+        ``Client(minmin.problems.Composite(f_i, term_y=...))``. The first two methods take terms.
+    bounds_x : scipy.optimize.Bounds, or pairs, or nested dicts, lists and tuples of these, optional
+        Bounds on x, as for :func:`minmin.minimize`, in place of a ``term_x``.
     tol : float
         Stop as ``converged`` when the bound on f - f* is at most tol. It is proved if the clients' constants are known.
     rtol : float
         As for :func:`minmin.minimize`; it needs ``values=True``.
     gtol : float, optional
         Stop as ``converged`` also when no entry of ∇ₓf is larger than gtol in absolute value, nor the norm of any
-        client's ∇ᵧf_i: clients do not send its entries. "bam" takes a further round to see that, after every round
-        whose own gradients are within gtol.
+        client's ∇ᵧf_i: clients do not send its entries. With a term it is v - prox(v - gradient, 1) in place of the
+        gradient. "bam" takes a further round to see that, after every round whose own gradients are within gtol.
     rounds : int, optional
         The largest number of rounds; the run then ends with the status ``budget``.
     max_seconds : float, optional
@@ -137,6 +146,7 @@ def run(
         metrics = FederationMetrics(session, descriptions, every)
         federation = Federation(session, descriptions, values=values)
         federation.structure_x = choose_structure(clients, x0)
+        federation.term_x = _make_term_x(federation, term_x, bounds_x)
         criteria.check(federation)
         built = _build_method(method, federation, descriptions, options)
         start = make_start(federation, x0)
@@ -155,6 +165,7 @@ def run(
             progress=Progress(built.name) if progress else None,
             extra_metrics=metrics,
             file=file,
+            about_start=describe_projection(federation, x0, None),
         )
         try:
             result = loop.run()
@@ -201,6 +212,15 @@ def evaluate(
     return {name: np.array(values) for name, values in tabulate(measures).items()}
 
 
+def _make_term_x(federation: Federation, term: Any, bounds: Any) -> Term | None:
+    """The server's term: the one that the user gave, or that of their bounds."""
+    if bounds is None:
+        return check_term(term, federation.d_x, "term_x")
+    if term is not None:
+        raise InputError("give term_x or bounds_x, not both; bounds alone are the term minmin.terms.Box(...)")
+    return make_box(bounds, "bounds_x", (federation.d_x,), federation.structure_x)
+
+
 def _build_method(
     name: str | Method, federation: Federation, descriptions: Sequence[Description], options: dict[str, Any]
 ) -> Method:
@@ -220,7 +240,7 @@ def _build_method(
     if len(constants) < len(descriptions):
         raise UnsupportedError(f"method {name!r} needs the constants of every client's problem")
     baseline = kind(L_x=max(c.L_x for c in constants), L_y=max(c.L_y for c in constants), **options)
-    baseline.check(federation)
+    check_method(baseline, federation)
     return baseline
 
 

@@ -80,6 +80,7 @@ class Session:
     Every message carries the name of the run; if it is empty, clients reply for their newest run. ``traffic`` counts
     descriptions and rounds; evaluations and metrics are left out, since they are not part of the cost of a method.
     ``in_round`` says whether a round was begun and not finished, so that only some clients may have moved their y_i.
+    ``constants`` are what requests say of f, if a client has a term in y.
     """
 
     def __init__(self, engine: Engine, count: int, policy: Policy, run: str = ""):
@@ -88,6 +89,7 @@ class Session:
         self.traffic = Traffic(0, 0, (0.0,) * count)
         self.log: RoundLog | None = None
         self.in_round = False
+        self.constants: dict[str, float] = {}
         self._engine = engine
         self._policy = policy
         self._descriptions: Sequence[protocol.Description] = ()
@@ -121,7 +123,7 @@ class Session:
         self.rounds += 1
         self.in_round = True
         name, settings = describe_task(task)
-        request = Envelope(protocol.TaskRequest(self.run, self.rounds, x, name, settings, value))
+        request = Envelope(protocol.TaskRequest(self.run, self.rounds, x, name, settings, value, self.constants))
         envelopes = self.log.find(self.rounds, request.digest) if self.log is not None else None
         if envelopes is None:
             check = self._check_reply(vector=True, value=value, memory=memory, never_negative=task.never_negative)
@@ -145,7 +147,8 @@ class Session:
 
         ``counts`` says whether the message counts as traffic.
         """
-        request = Envelope(protocol.EvaluateRequest(self.run, 0 if at_start else self.rounds, x, gradient))
+        constants = self.constants if gradient else {}
+        request = Envelope(protocol.EvaluateRequest(self.run, 0 if at_start else self.rounds, x, gradient, constants))
         check = self._check_reply(vector=gradient, value=True)
         return [_open(reply, protocol.Reply) for reply in self._ask(request, protocol.Reply, check, counts=counts)]
 
@@ -227,6 +230,7 @@ class Session:
         """
         first = self._descriptions[0]
         sends_values = all(description.has_value for description in self._descriptions)
+        in_y = protocol.IN_Y if vector and self.constants else frozenset()
 
         def check(reply: protocol.Reply) -> str | None:
             if reply.vector.shape != ((first.d_x,) if vector else (0,)):
@@ -237,6 +241,8 @@ class Session:
                 return f"sent a vector of norm {length}"
             if set(reply.memory) != memory:
                 return "sent another memory than that of its task"
+            if set(reply.in_y) != in_y:
+                return "sent other numbers about its y than it was asked for"
             for name, number in reply.memory.items():
                 if math.isnan(number) or (number < 0 and name in never_negative):
                     return f"sent {name} = {number:g}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from minmin.core.arrays import Array
 from minmin.core.evaluation import Evaluation
+from minmin.core.model_gap import find_residual
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
 from minmin.methods.inner.goal import GROWTH_WHERE_FLAT, first_length
@@ -44,16 +45,9 @@ def find_proximal_step(
 
 
 def find_sizes(evaluation: Evaluation, curvatures: tuple[float, float]) -> tuple[float, float]:
-    """|∇ₓf| and |∇ᵧf|; with a term of L(v - prox(v - ∇f/L, 1/L)) instead, for these curvatures L.
+    """|∇ₓf| and |∇ᵧf|; with a term the length of :func:`find_residual` instead, for these curvatures.
 
     That is zero at a minimum, where the gradient is not.
     """
-    e = evaluation
-    in_x = e.grad_x_norm if e.term_x is None else _find_size(e.term_x, e.x, e.grad_x, curvatures[0])
-    in_y = e.grad_y_norm if e.term_y is None else _find_size(e.term_y, e.y, e.grad_y, curvatures[1])
-    return in_x, in_y
-
-
-def _find_size(term: Term, v: Vector, gradient: Vector, curvature: float) -> float:
-    L = curvature if 0.0 < curvature < math.inf else 1.0
-    return norm(L * (v - term.prox(v - (1.0 / L) * gradient, 1.0 / L)))
+    in_x = norm(find_residual(evaluation.term_x, evaluation.x, evaluation.grad_x, curvatures[0]))
+    return in_x, evaluation.residual_in_y(curvatures[1])

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from minmin.core.bound import half_square_over
 from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import find_gap
-from minmin.core.term import Term
-from minmin.core.vectors import Vector, norm
+from minmin.core.vectors import Vector
 from minmin.methods.bam import BamState
 from minmin.methods.base import Candidate
 from minmin.methods.estimates import GapEstimate
@@ -86,21 +84,11 @@ class ReducedState(NamedTuple):
         of_secants = self.min_curvature_seen
         in_x = min(max(least_curvature(self.pairs), of_secants / _MOST_BELOW_SECANTS), of_secants)
         in_y = min(map(attrgetter("min_curvature_seen"), self.y))
-        e, gain = evaluation, self.gain if math.isfinite(self.gain) else 0.0
-        of_x = half_square_over(e.grad_x_norm, in_x) if e.term_x is None else _estimate(e.term_x, e.x, e.grad_x, in_x)
-        of_y = half_square_over(e.grad_y_norm, in_y) if e.term_y is None else _estimate(e.term_y, e.y, e.grad_y, in_y)
-        return of_x + max(of_y, gain)
+        gain = self.gain if math.isfinite(self.gain) else 0.0
+        of_x = find_gap(evaluation.term_x, evaluation.x, evaluation.grad_x, in_x).value
+        return of_x + max(evaluation.estimate_in_y(in_y), gain)
 
 
 def largest_curvatures(pairs: Pairs, y: Sequence[YMemory]) -> tuple[float, float]:
     """The largest curvatures that were seen in x and in y."""
     return largest_curvature(pairs), max(map(attrgetter("max_curvature_seen"), y))
-
-
-def _estimate(term: Term, v: Vector, gradient: Vector, curvature: float) -> float:
-    """What a block with a term adds to the estimate; if no curvature is known, zero at a minimum, else infinite."""
-    if math.isinf(curvature):
-        # The step is so long that rounding does not hide it, however far v is.
-        step = max(1.0, norm(v)) / norm(gradient) if norm(gradient) > 0.0 else 1.0
-        return 0.0 if norm(term.prox(v - step * gradient, step) - v) == 0.0 else math.inf
-    return find_gap(term, v, gradient, curvature).value

@@ -44,9 +44,12 @@ class Composite(Wrapped):
         if problem.has_terms:
             raise InputError("this problem has a term already; give all terms at once")
         if problem.y_is_remote:
-            raise InputError("terms are not supported in a federation yet; minmin.Sum of Composite problems runs here")
+            raise InputError(
+                "in a federation a term in x belongs to the server: minmin.federated.run(..., term_x=...); "
+                "one in y belongs to a client: minmin.federated.Client(Composite(problem, term_y=...))"
+            )
         require_two_blocks(problem, "Composite")
-        self._wrap(problem, _check_term(term_x, problem.d_x, "term_x"), _check_term_y(term_y, problem))
+        self._wrap(problem, check_term(term_x, problem.d_x, "term_x"), _check_term_y(term_y, problem))
 
     def _wrap(self, problem: Problem, term_x: Term | None, term_y: Term | None) -> None:
         has_hessian = problem.has_y_hessian and term_y is None
@@ -99,7 +102,8 @@ class Composite(Wrapped):
         return [*super().identity(), *(item for t in terms for item in (["none"] if t is None else t.identity()))]
 
 
-def _check_term(term: Any, size: int, name: str) -> Term | None:
+def check_term(term: Any, size: int, name: str) -> Term | None:
+    """A term that a user gave for a block of this length, or an error that calls it by this name."""
     if term is None:
         return None
     if not isinstance(term, Term):
@@ -111,13 +115,13 @@ def _check_term(term: Any, size: int, name: str) -> Term | None:
 
 def _check_term_y(term: Any, problem: Problem) -> Term | None:
     if not problem.part_sizes:
-        return _check_term(term, problem.d_y, "term_y")
+        return check_term(term, problem.d_y, "term_y")
     count = len(problem.part_sizes)
     terms = [term] * count if term is None or isinstance(term, Term) else term
     if not isinstance(terms, list | tuple) or len(terms) != count:
         raise InputError(f"term_y must be a Term, or a list of {count} Terms or Nones, one per term of the Sum")
     checked = [
-        _check_term(t, size, f"term_y[{i}]") for i, (t, size) in enumerate(zip(terms, problem.part_sizes, strict=True))
+        check_term(t, size, f"term_y[{i}]") for i, (t, size) in enumerate(zip(terms, problem.part_sizes, strict=True))
     ]
     if all(t is None for t in checked):
         return None

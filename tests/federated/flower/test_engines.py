@@ -22,14 +22,16 @@ from minmin import federated
 from minmin.cli.app import run as run_command
 from minmin.federated import Client, FlowerEngine
 from minmin.federated.protocol import DescribeRequest, Envelope
-from minmin.problems import Function
+from minmin.problems import Composite, Function
+from minmin.terms import L1
 
 pytestmark = [
     pytest.mark.flower,
     pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc"),
 ]
 ROUNDS = 2
-PROBLEMS, OWN_WEIGHTS = three_problems()[:2], WEIGHTS[:2]
+WITHOUT_TERM, WITH_TERM = three_problems()[:2]
+PROBLEMS, OWN_WEIGHTS = [WITHOUT_TERM, Composite(WITH_TERM, term_y=L1(0.05))], WEIGHTS[:2]
 
 
 def two_clients():
