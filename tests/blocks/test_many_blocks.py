@@ -7,8 +7,7 @@ import pytest
 from tests.blocks.cases import make_case
 
 import minmin
-from minmin.problems import Composite, Function, Quadratic
-from minmin.terms import NonNegative
+from minmin.problems import Function, Quadratic
 
 METHODS = ["reduced-lbfgs", "bam", "lincoupling", "alternating", "cutting-plane"]
 
@@ -219,10 +218,8 @@ def test_what_takes_two_blocks_alone_says_so():
         minmin.minimize(problem, method="bam", outer="y")
     with pytest.raises(minmin.UnsupportedError, match="inner='newton' takes two blocks"):
         minmin.minimize(problem, method="bam", inner="newton")
-    with pytest.raises(minmin.InputError, match="a run with bounds takes no problem with sizes"):
-        minmin.minimize(problem, bounds_x=(0.0, 1.0))
-    with pytest.raises(minmin.InputError, match="Composite takes no problem with sizes"):
-        Composite(problem, term_x=NonNegative())
+    with pytest.raises(minmin.InputError, match=r"bounds_y is for two blocks; .* bounds=\[...\] with 3 entries"):
+        minmin.minimize(problem, bounds_y=(0.0, 1.0))
     with pytest.raises(minmin.InputError, match="Split takes no problem with sizes"):
         minmin.problems.Split(problem, problem)
     with pytest.raises(minmin.InputError, match="Sum takes no problem with sizes"):

@@ -126,6 +126,10 @@ class BlockLayout(NamedTuple):
         """The layout of the blocks in y, with x fixed."""
         return self._replace(fixed=(*self.fixed, _divide(x, self.scales[self.outer])))
 
+    def with_exact_scales(self) -> BlockLayout:
+        """The layout with powers of two for scales: a bound of a block is then met exactly in the user's units."""
+        return self._replace(scales=tuple(2.0 ** round(math.log2(scale)) for scale in self.scales))
+
     def count_in(self, tally: Tally) -> Tally:
         """A view of a tally that counts each block's gradient, too: as "grad_0", ...
 
