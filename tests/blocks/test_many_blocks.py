@@ -41,6 +41,30 @@ def test_without_constants_the_bound_is_an_estimate_and_blocks_inside_save_calls
     assert inside[1] < 0.8 * together[1]
 
 
+@pytest.mark.parametrize("sizes", [(4, 3, 2), (5, 70, 3, 40), (40, 20, 20), (3, 3)])
+def test_estimated_constants_hold_for_every_block_and_can_be_given_back(sizes):
+    for seed in range(4):
+        case = make_case([10.0] * len(sizes), seed, 0.3 * (seed % 3), sizes)
+        costs = np.random.default_rng(seed).permutation(len(sizes)) + 1.0
+        counts = np.zeros(len(sizes), int)
+        c = minmin.estimate_constants(case.function(counts, with_constants=False, costs=costs))
+        assert counts.max() <= 310 + 240 * (len(sizes) - 1)
+        assert c.source == "estimated"
+        scale = 1e-6 * np.abs(case.H).max()
+        for bound, sign in ((c.mu, 1.0), (c.L, -1.0)):
+            assert np.linalg.eigvalsh(sign * (case.H - np.diag(np.repeat(bound, sizes))))[0] >= -scale
+        assert (np.array(c.L) / c.mu <= 8.0 * case.L / case.mu).all()
+        given = case.function(with_constants=False, L=c.L, mu=c.mu, costs=costs)
+        r = minmin.minimize(given, method="bam", tol=1e-6)
+        assert r.success
+        assert not r.certified
+        assert r.fun - case.minimum <= r.gap_bound
+    proved = case.quadratic()
+    assert minmin.estimate_constants(proved).L == proved.blocks.L
+    half = case.function(with_constants=False, L=case.L, mu=[0.0] * len(sizes))
+    assert tuple(case.L) == minmin.estimate_constants(half).L
+
+
 def test_constants_of_a_quadratic_are_proved_for_every_block():
     for seed in range(20):
         case = make_case(10 ** np.random.default_rng(seed).uniform(0.1, 5, size=3), seed, coupling=0.5 * (seed % 3))
