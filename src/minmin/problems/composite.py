@@ -21,7 +21,7 @@ from minmin.core.vectors import Vector
 from minmin.core.wrapped import Wrapped, WrappedEvaluation, WrappedSlice
 from minmin.errors import InputError, show
 from minmin.terms import Box
-from minmin.terms.parts import PartsTerm, PiecesTerm, join_terms
+from minmin.terms.parts import BlocksTerm, PartsTerm, join_terms
 from minmin.terms.scaled import Scaled
 
 
@@ -184,7 +184,7 @@ class _CompositeSlice(WrappedSlice):
     @property
     def nested(self) -> Problem | None:
         original, terms = self.original.nested, self.term_y
-        if original is None or not isinstance(terms, PiecesTerm):
+        if original is None or not isinstance(terms, BlocksTerm):
             return original
         twin = Composite.__new__(Composite)
         twin._wrap(original, *terms.split())

@@ -1,4 +1,4 @@
-"""PartsTerm and PiecesTerm: the terms of all parts of y, or of all blocks in y, as one term."""
+"""PartsTerm and BlocksTerm: the terms of all parts of y, or of all blocks in y, as one term."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class PartsTerm(Term):
         return [item for term in self.terms for item in (["none"] if term is None else term.identity())]
 
 
-class PiecesTerm(Term):
+class BlocksTerm(Term):
     """Σ_i t_i(v_i), where v_i are the pieces of one array: the blocks in y, where a problem has three or more.
 
     Parameters
@@ -123,4 +123,4 @@ def join_terms(terms: Sequence[Term | None], sizes: Sequence[int]) -> Term | Non
     """The terms of consecutive pieces of an array as one term; None if there is none."""
     if all(term is None for term in terms):
         return None
-    return terms[0] if len(terms) == 1 else PiecesTerm(terms, sizes)
+    return terms[0] if len(terms) == 1 else BlocksTerm(terms, sizes)
