@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from minmin.core.arrays import all_finite
+from minmin.core.blocks import BlockLayout
 from minmin.core.constants import Constants
 from minmin.core.precision import full_float32
 from minmin.core.problem import Problem, require_problem
@@ -18,7 +19,13 @@ from minmin.core.start import make_start
 from minmin.core.vectors import Vector, first_array, from_flat, norm, to_flat
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, UnsupportedError
 from minmin.numerics.lanczos import ritz_values
-from minmin.problems.spectrum import choose_cheapest, convexity_frontier, smoothness_frontier
+from minmin.problems.spectrum import (
+    choose_cheapest,
+    convexity_frontier,
+    least_eigenvalue,
+    prove_constants,
+    smoothness_frontier,
+)
 
 Matrix = np.ndarray[Any, Any]
 Frontier = list[tuple[float, float]]
@@ -61,6 +68,11 @@ def estimate_constants(problem: Problem, x: Any = None, y: Any = None) -> Consta
     number is large. On random quadratics with 200 to 800 variables mu was never too high for κ up to 100; it was up to
     4 times too high for κ = 10³, 12 times for 10⁴, and 30 times for 10⁶. The calls double if gradients turn out to be
     computed in single precision although they are stored in double.
+
+    If f has several blocks, ``.L`` and ``.mu`` have a number for every block, and can be given back: ``Function(value,
+    grads=..., sizes=..., L=constants.L, mu=constants.mu)``. The whole Hessian is then measured if the outermost block
+    has at most 30 variables and the others together at most 60. Otherwise each of the other blocks takes up to 240
+    further calls of ∇ᵧf.
 
     Parameters
     ----------
@@ -109,7 +121,13 @@ def estimate_constants(problem: Problem, x: Any = None, y: Any = None) -> Consta
     L_pairs = [(known.L_x, known.L_y)] if known is not None and L_known else hessian.smoothness()
     mu_pairs = [(known.mu_x, known.mu_y)] if known is not None and mu_known else hessian.convexity()
     L_x, L_y, mu_x, mu_y = choose_cheapest(L_pairs, mu_pairs)
-    return Constants(max(L_x, mu_x), max(L_y, mu_y), mu_x, mu_y).estimated_at(*problem.to_user(x, y))
+    estimated = Constants(max(L_x, mu_x), max(L_y, mu_y), mu_x, mu_y).estimated_at(*problem.to_user(x, y))
+    if problem.blocks is None:
+        return estimated
+    L, mu = hessian.of_blocks(problem.blocks)
+    if known is not None:
+        L, mu = (L_known and known.L) or L, (mu_known and known.mu) or mu
+    return estimated.with_blocks(tuple(map(max, L, mu)), mu)
 
 
 class _Projection(NamedTuple):
@@ -119,8 +137,8 @@ class _Projection(NamedTuple):
     ----------
     matrix : array
         In units in which both diagonal blocks have norms around one.
-    count_x : int
-        How many of the directions are in x; the others are in y.
+    counts : tuple of int
+        How many of the directions are in x, and how many in every block in y.
     scales : tuple of float
         The units of curvature in x and in y.
     asymmetry : float
@@ -132,7 +150,7 @@ class _Projection(NamedTuple):
     """
 
     matrix: Matrix
-    count_x: int
+    counts: tuple[int, ...]
     scales: tuple[float, float]
     asymmetry: float
     rounding: float
@@ -145,22 +163,49 @@ class _Projection(NamedTuple):
 
     def smoothness(self) -> Frontier:
         """Estimates of (L_x, L_y)."""
-        raised = self.matrix + self.error * np.eye(len(self.matrix))
-        return self._in_original_units(smoothness_frontier(raised, self.count_x), 1.0 if self.complete else _L_MARGIN)
+        return self._in_original_units(smoothness_frontier(self.raised, self.counts[0]), self.margins[0])
 
     def convexity(self) -> Frontier:
         """Estimates of (mu_x, mu_y); zeros if the error hides them."""
         values, vectors = scipy.linalg.eigh(self.matrix, subset_by_index=[0, 0])
         if values[0] < -2.0 * self.error:
-            parts = np.split(vectors[:, 0], [self.count_x])
+            parts = np.split(vectors[:, 0], [self.counts[0]])
             square_length = sum(float(part @ part) / scale for part, scale in zip(parts, self.scales, strict=True))
             raise InputError(
                 "f is not convex at this point: its curvature along some direction is "
                 f"{values[0] / square_length:.3g}. minmin needs a convex f; if f is convex, {GRADIENT_MAY_BE_WRONG}"
             )
-        lowered = self.matrix - 2.0 * self.error * np.eye(len(self.matrix))
-        pairs = convexity_frontier(lowered, self.count_x) or [(0.0, 0.0)]
-        return self._in_original_units(pairs, 1.0 if self.complete else _MU_MARGIN)
+        pairs = convexity_frontier(self.lowered, self.counts[0]) or [(0.0, 0.0)]
+        return self._in_original_units(pairs, self.margins[1])
+
+    def of_blocks(self, layout: BlockLayout) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Estimates of L and mu of every block, in the user's order."""
+        L, _ = prove_constants(self.raised, self.counts)
+        is_convex = least_eigenvalue(self.lowered) > 0.0
+        mu = prove_constants(self.lowered, self.counts)[1] if is_convex else (0.0,) * len(L)
+        units = (self.scales[0], *(self.scales[1] for _ in layout.rest))
+        factors = [unit * layout.scales[i] ** 2 for i, unit in zip(layout.order, units, strict=True)]
+        places = np.argsort(layout.order)
+        in_user_order = [
+            tuple(float(margin * numbers[place] * factors[place]) for place in places)
+            for margin, numbers in zip(self.margins, (L, mu), strict=True)
+        ]
+        return in_user_order[0], in_user_order[1]
+
+    @property
+    def raised(self) -> Matrix:
+        """The matrix with its error added."""
+        return self.matrix + self.error * np.eye(len(self.matrix))
+
+    @property
+    def lowered(self) -> Matrix:
+        """The matrix with twice its error subtracted."""
+        return self.matrix - 2.0 * self.error * np.eye(len(self.matrix))
+
+    @property
+    def margins(self) -> tuple[float, float]:
+        """The factors of L and of mu."""
+        return (1.0, 1.0) if self.complete else (_L_MARGIN, _MU_MARGIN)
 
     def _in_original_units(self, pairs: Frontier, margin: float) -> Frontier:
         in_x, in_y = (margin * scale for scale in self.scales)
@@ -187,6 +232,8 @@ class _Gradients:
     def __init__(self, problem: Problem, x: Vector, y: Vector):
         self._problem, self._x, self._y = problem, x, y
         self.sizes = to_flat(x).size, to_flat(y).size
+        blocks = problem.blocks
+        self.sizes_in_y = self.sizes[1:] if blocks is None else tuple(blocks.sizes[i] for i in blocks.rest)
         self.norms = norm(x), norm(y)
         self.eps = 0.0
         self.here = self.at(np.zeros(self.sizes[0]), np.zeros(self.sizes[1]))
@@ -236,6 +283,11 @@ class _ScaledHessian:
     @property
     def sizes(self) -> tuple[int, int]:
         return self._gradients.sizes
+
+    @property
+    def sizes_in_y(self) -> tuple[int, ...]:
+        """The lengths of the blocks in y."""
+        return self._gradients.sizes_in_y
 
     def times(self, direction: Matrix) -> Matrix:
         in_x, in_y = np.split(direction, [self.sizes[0]])
@@ -296,6 +348,13 @@ def _project(hessian: _ScaledHessian) -> _Projection:
             seen = seen - V_y @ (V_y.T @ seen)
         further = _orthonormal_columns(seen, _SHORTEST_DIRECTION)[0]
         V_y, H_yy_V_y = np.hstack([V_y, further]), np.hstack([H_yy_V_y, _columns(hessian.times_in_y, further)])
+    counts_y = hessian.sizes_in_y
+    if d_y > _Y_PROBES and len(counts_y) > 1:  # directions in a single block, which span those found before
+        spans = [_orthonormal_columns(rows, _SHORTEST_DIRECTION)[0] for rows in np.split(V_y, np.cumsum(counts_y)[:-1])]
+        V_y, counts_y = scipy.linalg.block_diag(*spans), tuple(span.shape[1] for span in spans)
+        H_yy_V_y = _columns(hessian.times_in_y, V_y)
+    elif d_y > _Y_PROBES:
+        counts_y = (V_y.shape[1],)
     V_x, mix = _orthonormal_columns(probes[:d_x], _LEAST_SHARE)  # V_x = probes_x @ mix
     in_y = V_y.T @ (probes[d_x:] @ mix)
     H_yx = V_y.T @ (images[d_x:] @ mix) - V_y.T @ H_yy_V_y @ in_y
@@ -307,7 +366,7 @@ def _project(hessian: _ScaledHessian) -> _Projection:
     matrix = np.block([[(H_xx + H_xx.T) / 2.0, H_yx.T], [H_yx, (H_yy + H_yy.T) / 2.0]])
     return _Projection(
         matrix=matrix,
-        count_x=V_x.shape[1],
+        counts=(V_x.shape[1], *counts_y),
         scales=hessian.scales,
         asymmetry=asymmetry,
         rounding=hessian.rounding,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minmin.core.constants import Constants
 from minmin.core.orientation import Outer
 from minmin.core.precision import full_float32
-from minmin.core.problem import Problem, require_two_blocks
+from minmin.core.problem import Problem
 from minmin.core.start import describe_projection, is_flat, make_start
 from minmin.core.vectors import first_array
 from minmin.errors import InputError, UnsupportedError, show
@@ -34,6 +34,7 @@ def minimize(
     constants: Constants | None = None,
     bounds_x: Any = None,
     bounds_y: Any = None,
+    bounds: Any = None,
     tol: float = 1e-6,
     rtol: float = 0.0,
     rtol_from: float | None = None,
@@ -79,7 +80,10 @@ def minimize(
     bounds_x, bounds_y : scipy.optimize.Bounds, or pairs, or nested dicts, lists and tuples of these, optional
         Bounds on the variables: one pair (low, high) for all of a block, or one per variable, with None for a free
         side. If x is nested arrays, they may be nested in the same way: ``bounds_x={"w": (0, 1), "b": None}``. They
-        build a :class:`minmin.problems.Composite` with a :class:`minmin.terms.Box`.
+        build a :class:`minmin.problems.Composite` with a :class:`minmin.terms.Box`. Of several blocks, ``bounds_x``
+        bounds the first, and ``bounds_y`` the second if there are two.
+    bounds : list, optional
+        The bounds of every block in one list, with None for a block without: ``bounds=[(0, 1), None, (0, None)]``.
     tol : float
         Stop as ``converged`` when the bound on f(x, y) - f* is at most tol. It is absolute, in units of f; 0 switches
         it off. If the problem's constants are unknown and its data prove no bound, the bound is an estimate from the
@@ -211,8 +215,9 @@ def minimize(
             "give a function of several blocks as a problem: minmin.problems.Function(f, grads=[...], sizes=[...])"
         )
     problem = _make_problem(problem, x0, y0, {"grad_x": grad_x, "grad_y": grad_y, "constants": constants})
-    if bounds_x is not None or bounds_y is not None:
-        problem = _add_bounds(problem, bounds_x, bounds_y)
+    each = _list_bounds(problem, bounds_x, bounds_y, bounds)
+    if any(entry is not None for entry in each):
+        problem = _add_bounds(problem, each)
     criteria = StoppingCriteria(
         tol=tol,
         rtol=rtol,
@@ -256,11 +261,32 @@ def minimize(
         return loop.run()
 
 
-def _add_bounds(problem: Problem, bounds_x: Any, bounds_y: Any) -> Problem:
-    """The problem with a box in one block or both."""
-    require_two_blocks(problem, "a run with bounds")
+def _list_bounds(problem: Problem, bounds_x: Any, bounds_y: Any, bounds: Any) -> list[Any]:
+    """The bounds that a user gave of every block, or None."""
+    count = 2 if problem.blocks is None else len(problem.blocks.sizes)
+    if bounds is None:
+        if bounds_y is not None and count > 2:
+            raise InputError(f"bounds_y is for two blocks; give all in one list, bounds=[...] with {count} entries")
+        return [bounds_x, bounds_y][:count] + [None] * (count - 2)
+    if bounds_x is not None or bounds_y is not None:
+        raise InputError("give bounds of all blocks in one list, bounds=[...], or bounds_x and bounds_y, not both")
+    if not isinstance(bounds, list | tuple) or len(bounds) != count:
+        raise InputError(
+            f"bounds must be a list with one entry for each of the {count} blocks, got {show(bounds)}; a block's own "
+            "bounds are bounds_x and bounds_y"
+        )
+    return list(bounds)
+
+
+def _add_bounds(problem: Problem, bounds: Sequence[Any]) -> Problem:
+    """The problem with a box in every block that has bounds."""
     if problem.has_terms:
         raise InputError("this problem has terms already; give its bounds as terms: Composite(..., term_x=Box(...))")
+    if problem.blocks is not None:
+        sizes = enumerate(zip(bounds, problem.blocks.sizes, strict=True))
+        first, *others = [make_box(entry, f"bounds of block {i}", (size,)) for i, (entry, size) in sizes]
+        return Composite(problem, first, others)
+    bounds_x, bounds_y = bounds
     box_x = make_box(bounds_x, "bounds_x", (problem.d_x,), problem.structure_x)
     box_y = make_box(bounds_y, "bounds_y", None if problem.part_sizes else (problem.d_y,), problem.structure_y)
     return Composite(problem, box_x, box_y)

@@ -7,8 +7,7 @@ import pytest
 from tests.blocks.cases import make_case
 
 import minmin
-from minmin.problems import Composite, Function, Quadratic
-from minmin.terms import NonNegative
+from minmin.problems import Function, Quadratic
 
 METHODS = ["reduced-lbfgs", "bam", "lincoupling", "alternating", "cutting-plane"]
 
@@ -40,6 +39,30 @@ def test_without_constants_the_bound_is_an_estimate_and_blocks_inside_save_calls
             assert r.fun - case.minimum <= 1e-7
     assert together[1] == together[2]
     assert inside[1] < 0.8 * together[1]
+
+
+@pytest.mark.parametrize("sizes", [(4, 3, 2), (5, 70, 3, 40), (40, 20, 20), (3, 3)])
+def test_estimated_constants_hold_for_every_block_and_can_be_given_back(sizes):
+    for seed in range(4):
+        case = make_case([10.0] * len(sizes), seed, 0.3 * (seed % 3), sizes)
+        costs = np.random.default_rng(seed).permutation(len(sizes)) + 1.0
+        counts = np.zeros(len(sizes), int)
+        c = minmin.estimate_constants(case.function(counts, with_constants=False, costs=costs))
+        assert counts.max() <= 310 + 240 * (len(sizes) - 1)
+        assert c.source == "estimated"
+        scale = 1e-6 * np.abs(case.H).max()
+        for bound, sign in ((c.mu, 1.0), (c.L, -1.0)):
+            assert np.linalg.eigvalsh(sign * (case.H - np.diag(np.repeat(bound, sizes))))[0] >= -scale
+        assert (np.array(c.L) / c.mu <= 8.0 * case.L / case.mu).all()
+        given = case.function(with_constants=False, L=c.L, mu=c.mu, costs=costs)
+        r = minmin.minimize(given, method="bam", tol=1e-6)
+        assert r.success
+        assert not r.certified
+        assert r.fun - case.minimum <= r.gap_bound
+    proved = case.quadratic()
+    assert minmin.estimate_constants(proved).L == proved.blocks.L
+    half = case.function(with_constants=False, L=case.L, mu=[0.0] * len(sizes))
+    assert tuple(case.L) == minmin.estimate_constants(half).L
 
 
 def test_constants_of_a_quadratic_are_proved_for_every_block():
@@ -219,10 +242,8 @@ def test_what_takes_two_blocks_alone_says_so():
         minmin.minimize(problem, method="bam", outer="y")
     with pytest.raises(minmin.UnsupportedError, match="inner='newton' takes two blocks"):
         minmin.minimize(problem, method="bam", inner="newton")
-    with pytest.raises(minmin.InputError, match="a run with bounds takes no problem with sizes"):
-        minmin.minimize(problem, bounds_x=(0.0, 1.0))
-    with pytest.raises(minmin.InputError, match="Composite takes no problem with sizes"):
-        Composite(problem, term_x=NonNegative())
+    with pytest.raises(minmin.InputError, match=r"bounds_y is for two blocks; .* bounds=\[...\] with 3 entries"):
+        minmin.minimize(problem, bounds_y=(0.0, 1.0))
     with pytest.raises(minmin.InputError, match="Split takes no problem with sizes"):
         minmin.problems.Split(problem, problem)
     with pytest.raises(minmin.InputError, match="Sum takes no problem with sizes"):

@@ -23,7 +23,6 @@ INSTEAD = {
     "xtol": "tolerances are tol and rtol .* and gtol",
     "atol": "tolerances are tol and rtol .* and gtol",
     "eps": "tolerances are tol and rtol .* and gtol",
-    "bounds": "bounds_x and bounds_y",
     "constraints": "bounds_x and bounds_y; .*minmin.terms",
     "fun": r"minimize\(f, x0, y0, grad_x=",
     "jac": r"minimize\(f, x0, y0, grad_x=",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from minmin.core.arrays import Array, namespace_of
-from minmin.core.constants import Constants, Source
+from minmin.core.constants import Constants, Estimates, Source
 from minmin.core.counting import Tally
 from minmin.core.vectors import copy_vector, largest_entry
 from minmin.errors import InputError, as_count, as_number
@@ -83,7 +83,8 @@ class BlockLayout(NamedTuple):
         in_x = 1.0 / self.scales[self.outer] ** 2
         scaled = [(self.L[i] / self.scales[i] ** 2, self.mu[i] / self.scales[i] ** 2) for i in self.rest]
         L_y, mu_y = max(L for L, _ in scaled), min(mu for _, mu in scaled)
-        return Constants(self.L[self.outer] * in_x, L_y, self.mu[self.outer] * in_x, mu_y, self.source, self.names)
+        constants = Constants(self.L[self.outer] * in_x, L_y, self.mu[self.outer] * in_x, mu_y, self.source, self.names)
+        return constants.with_blocks(self.L, self.mu)
 
     @property
     def saves_calls_inside(self) -> bool:
@@ -125,6 +126,10 @@ class BlockLayout(NamedTuple):
     def fix(self, x: Array) -> BlockLayout:
         """The layout of the blocks in y, with x fixed."""
         return self._replace(fixed=(*self.fixed, _divide(x, self.scales[self.outer])))
+
+    def with_exact_scales(self) -> BlockLayout:
+        """The layout with powers of two for scales: a bound of a block is then met exactly in the user's units."""
+        return self._replace(scales=tuple(2.0 ** round(math.log2(scale)) for scale in self.scales))
 
     def count_in(self, tally: Tally) -> Tally:
         """A view of a tally that counts each block's gradient, too: as "grad_0", ...
@@ -184,6 +189,7 @@ def make_layout(sizes: Any, L: Any, mu: Any, costs: Any, source: Source = "given
     if smoothness is not None and convexity is not None:
         for i, pair in enumerate(zip(smoothness, convexity, strict=True)):
             _check_pair(i, *pair)
+    source = "estimated" if isinstance(L, Estimates) or isinstance(mu, Estimates) else source
     order = _choose_order(smoothness, convexity, prices, len(lengths))
     scales = _choose_scales(order, convexity)
     return BlockLayout(lengths, order, scales, prices or (1.0,) * len(lengths), smoothness, convexity, source)

@@ -17,6 +17,10 @@ _LEAST_MU_FRACTION = 0.99
 above 1/(4·eps). The limit applies from κ = 10¹³ in double precision, and from 2·10⁴ in single."""
 
 
+class Estimates(tuple[float, ...]):
+    """Constants of several blocks that were estimated, so that a bound based on them is not certified."""
+
+
 @dataclass(frozen=True)
 class Constants:
     """Smoothness and strong convexity of f in each block.
@@ -45,6 +49,8 @@ class Constants:
     ----------
     at : pair of vectors or None
         The point (x, y) where estimates hold. It is no field, since fields are sent in messages: a client's y is not.
+    L, mu : tuples of float, or None
+        If f has several blocks, those of every block, in the user's order.
     """
 
     L_x: float
@@ -54,6 +60,8 @@ class Constants:
     source: Source = "given"
     blocks: tuple[str, str] = field(default=("x", "y"), repr=False, compare=False)
     at: ClassVar[tuple[Any, Any] | None] = None
+    L: ClassVar[tuple[float, ...] | None] = None
+    mu: ClassVar[tuple[float, ...] | None] = None
 
     def __post_init__(self) -> None:
         for name in ("L_x", "L_y", "mu_x", "mu_y"):
@@ -91,6 +99,13 @@ class Constants:
         """The constants with the roles of x and y exchanged."""
         swapped = Constants(self.L_y, self.L_x, self.mu_y, self.mu_x, self.source, self.blocks[::-1])
         return swapped if self.at is None else swapped.estimated_at(*self.at[::-1])
+
+    def with_blocks(self, L: tuple[float, ...], mu: tuple[float, ...]) -> Constants:
+        """The same constants, which know those of every block, too."""
+        twin, kind = replace(self), Estimates if self.source == "estimated" else tuple
+        for name, value in {"at": self.at, "L": kind(L), "mu": kind(mu)}.items():
+            object.__setattr__(twin, name, value)
+        return twin
 
     def estimated_at(self, x: Any, y: Any) -> Constants:
         """The same constants, marked as estimates at this point."""

@@ -282,6 +282,10 @@ class Problem(HasTraits, ABC):
         twin.tally = tally
         return twin
 
+    def with_layout(self, layout: BlockLayout) -> Problem:
+        """The same function of several blocks with another layout of them."""
+        raise NotImplementedError
+
     def without_terms(self) -> Problem:
         """f alone."""
         return self

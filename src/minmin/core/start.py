@@ -28,13 +28,17 @@ def describe_projection(problem: Problem, x0: Any, y0: Any) -> str:
     if not problem.has_terms:
         return ""
     x, y = _check_start(problem, x0, y0)
-    triples = ("x0", x0, problem.term_x, x), ("y0", y0, problem.term_y, y)
+    if problem.blocks is None:
+        triples = ("x0", x0, problem.term_x, x), ("y0", y0, problem.term_y, y)
+    else:
+        triples = ("the start", x0, problem.term_x, x), ("the start", x0, problem.term_y, y)
     moved = [
         name for name, given, term, v in triples if given is not None and term is not None and math.isinf(term.value(v))
     ]
     if not moved:
         return ""
-    return f"{' and '.join(moved)} did not meet the constraints; the run started at the nearest point that does"
+    names = " and ".join(dict.fromkeys(moved))
+    return f"{names} did not meet the constraints; the run started at the nearest point that does"
 
 
 def _check_start(problem: Problem, x0: Any, y0: Any) -> tuple[Vector, Vector]:

@@ -41,7 +41,6 @@ HINTS = (
         "ftol xtol atol eps epsilon tolerance",
         "the tolerances are tol and rtol for the bound on f(x, y) - f*, and gtol for the gradients",
     ),
-    ("bounds", "each block has its own bounds: bounds_x and bounds_y"),
     (
         "term term_x term_y terms",
         "terms belong to the problem: minmin.problems.Composite(problem, term_x=..., term_y=...)",
@@ -63,7 +62,7 @@ HINTS = (
 """Names that users bring from other packages; several in one string where the answer is the same."""
 
 OF_MINIMIZE = Keywords(
-    "grad_x grad_y constants bounds_x bounds_y tol rtol rtol_from gtol target_value max_iterations max_grad_x "
+    "grad_x grad_y constants bounds_x bounds_y bounds tol rtol rtol_from gtol target_value max_iterations max_grad_x "
     "max_grad_y max_seconds assume_convex callback progress seed checkpoint",
     HINTS,
 )

@@ -171,7 +171,10 @@ def _lack_of_constants(problem: Problem) -> str:
     if problem.constants is not None:
         return ""
     if problem.blocks is not None:
-        return "needs the problem's constants; give L=[...] and mu=[...], with one number per block"
+        return (
+            "needs the problem's constants; give L=[...] and mu=[...], with one number per block; or estimate them: "
+            "minmin.estimate_constants(problem) has L and mu"
+        )
     stated = "constants=minmin.Constants(L_x=..., L_y=..., mu_x=..., mu_y=...)"
     if isinstance(problem, SplitProblem):
         bare = " and ".join(part for part in "fg" if getattr(problem, part).constants is None)

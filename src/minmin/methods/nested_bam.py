@@ -57,7 +57,7 @@ def solve_nested(goal: InnerGoal, nested: Problem, half: YHalf, before: Any) -> 
             best = point if best is None else choose_better(best, point)
             if best.solved:
                 break
-            x, x_bar, _ = p.x_half((x, x_bar), x_under, evaluation.grad_x)
+            x, x_bar, _ = p.x_half((x, x_bar), x_under, evaluation.grad_x, problem.term_x)
         assert best is not None
         return best, y
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array
+from minmin.core.blocks import BlockLayout
 from minmin.core.bound import Bound
 from minmin.core.evaluation import Evaluation
-from minmin.core.problem import Problem, Slice, require_problem, require_two_blocks
+from minmin.core.problem import Problem, Slice, require_problem
 from minmin.core.second_order import SecondOrderSlice
 from minmin.core.structure import Leaf, Structure
 from minmin.core.term import Term
@@ -20,7 +21,7 @@ from minmin.core.vectors import Vector
 from minmin.core.wrapped import Wrapped, WrappedEvaluation, WrappedSlice
 from minmin.errors import InputError, show
 from minmin.terms import Box
-from minmin.terms.parts import PartsTerm
+from minmin.terms.parts import BlocksTerm, PartsTerm, join_terms
 from minmin.terms.scaled import Scaled
 
 
@@ -36,7 +37,8 @@ class Composite(Wrapped):
         f.
     term_x, term_y : Term, optional
         p and q; by default none. If f is a :class:`minmin.Sum`, ``term_y`` applies to the y of every term of the sum,
-        or is a sequence with one Term or None for each. They are not multiplied by the sum's weights.
+        or is a sequence with one Term or None for each. They are not multiplied by the sum's weights. If f has several
+        blocks, ``term_x`` is that of the first, and ``term_y`` applies to every other block, or is such a sequence.
     """
 
     def __init__(self, problem: Problem, term_x: Term | None = None, term_y: Any = None):
@@ -48,8 +50,11 @@ class Composite(Wrapped):
                 "in a federation a term in x belongs to the server: minmin.federated.run(..., term_x=...); "
                 "one in y belongs to a client: minmin.federated.Client(Composite(problem, term_y=...))"
             )
-        require_two_blocks(problem, "Composite")
-        self._wrap(problem, check_term(term_x, problem.d_x, "term_x"), _check_term_y(term_y, problem))
+        if problem.blocks is None:
+            self._wrap(problem, check_term(term_x, problem.d_x, "term_x"), _check_term_y(term_y, problem))
+        else:
+            layout = problem.blocks.with_exact_scales()
+            self._wrap(problem.with_layout(layout), *_place_terms(layout, term_x, term_y))
 
     def _wrap(self, problem: Problem, term_x: Term | None, term_y: Term | None) -> None:
         has_hessian = problem.has_y_hessian and term_y is None
@@ -113,16 +118,27 @@ def check_term(term: Any, size: int, name: str) -> Term | None:
     return term
 
 
+def _check_terms(term: Any, sizes: Sequence[int], each: str) -> list[Term | None]:
+    """One term for each of these pieces of y, from a sequence of them or from one for all."""
+    terms = [term] * len(sizes) if term is None or isinstance(term, Term) else term
+    if not isinstance(terms, list | tuple) or len(terms) != len(sizes):
+        raise InputError(f"term_y must be a Term, or a list of {len(sizes)} Terms or Nones, one per {each}")
+    return [check_term(t, size, f"term_y[{i}]") for i, (t, size) in enumerate(zip(terms, sizes, strict=True))]
+
+
+def _place_terms(layout: BlockLayout, term_x: Any, term_y: Any) -> tuple[Term | None, Term | None]:
+    """The terms of the blocks as terms of x and y, which hold the blocks in another order and in other units."""
+    first, *others = layout.sizes
+    terms = [check_term(term_x, first, "term_x"), *_check_terms(term_y, others, "block after the first")]
+    scaled = [None if t is None else Scaled(t, 1.0, unit) for t, unit in zip(terms, layout.scales, strict=True)]
+    rest = layout.rest
+    return scaled[layout.outer], join_terms([scaled[i] for i in rest], [layout.sizes[i] for i in rest])
+
+
 def _check_term_y(term: Any, problem: Problem) -> Term | None:
     if not problem.part_sizes:
         return check_term(term, problem.d_y, "term_y")
-    count = len(problem.part_sizes)
-    terms = [term] * count if term is None or isinstance(term, Term) else term
-    if not isinstance(terms, list | tuple) or len(terms) != count:
-        raise InputError(f"term_y must be a Term, or a list of {count} Terms or Nones, one per term of the Sum")
-    checked = [
-        check_term(t, size, f"term_y[{i}]") for i, (t, size) in enumerate(zip(terms, problem.part_sizes, strict=True))
-    ]
+    checked = _check_terms(term, problem.part_sizes, "term of the Sum")
     if all(t is None for t in checked):
         return None
     pairs = zip(checked, problem.part_weights, strict=True)
@@ -168,6 +184,15 @@ class _CompositeSlice(WrappedSlice):
     @property
     def parts(self) -> Sequence[Slice]:
         return self._parts
+
+    @property
+    def nested(self) -> Problem | None:
+        original, terms = self.original.nested, self.term_y
+        if original is None or not isinstance(terms, BlocksTerm):
+            return original
+        twin = Composite.__new__(Composite)
+        twin._wrap(original, *terms.split())
+        return twin
 
     @property
     def units_y(self) -> Array | float:

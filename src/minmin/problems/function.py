@@ -149,8 +149,11 @@ class Function(Problem):
     def nest(self, x: Array) -> Function:
         """y ↦ f(x, y) as a function of the blocks in y."""
         assert self.blocks is not None
+        return self.with_layout(self.blocks.fix(x if self.structure_x is None else self.structure_x.unflatten(x)))
+
+    def with_layout(self, layout: BlockLayout) -> Function:
         twin = copy(self)
-        twin._set_layout(self.blocks.fix(x if self.structure_x is None else self.structure_x.unflatten(x)))
+        twin._set_layout(layout)
         if self.structure_x is not None:
             example = self.structure_x.prototype
             twin._set_structures(*make_structures(zeros(twin.d_x, example), zeros(twin.d_y, example)))

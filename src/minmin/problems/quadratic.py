@@ -101,6 +101,12 @@ class Quadratic(SecondOrderProblem):
         proved_L, proved_mu = prove_constants(to_numpy(self.H).astype(np.float64), layout.sizes)
         return make_layout(sizes, proved_L, proved_mu, costs, "proved")
 
+    def with_layout(self, layout: BlockLayout) -> Quadratic:
+        twin = copy(self)
+        twin._set_layout(layout)
+        twin.__dict__.pop("arrays", None)
+        return twin
+
     def _set_layout(self, layout: BlockLayout) -> None:
         self.blocks = layout
         self.d_x, self.d_y = layout.d_x, layout.d_y
@@ -166,8 +172,7 @@ class Quadratic(SecondOrderProblem):
     def nest(self, x: Array, slope_y: Array) -> Quadratic:
         """y ↦ f(x, y) as a quadratic of the blocks in y; its values lack a constant."""
         assert self.blocks is not None
-        twin = copy(self)
-        twin._set_layout(self.blocks.fix(x))
+        twin = self.with_layout(self.blocks.fix(x))
         n, H = twin.d_x, self.arrays[3]
         twin.arrays = (H[:n, :n], H[:n, n:], H[n:, :n], H[n:, n:], slope_y[:n], slope_y[n:])
         return twin

@@ -1,12 +1,14 @@
-"""PartsTerm: the terms of all parts of y, as one term."""
+"""PartsTerm and BlocksTerm: the terms of all parts of y, or of all blocks in y, as one term."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from minmin.core.arrays import Array, largest
+from minmin.core.blocks import join
 from minmin.core.term import Change, Term
 from minmin.core.vectors import Parts, square
 
@@ -66,3 +68,59 @@ class PartsTerm(Term):
 
     def identity(self) -> Iterable[Any]:
         return [item for term in self.terms for item in (["none"] if term is None else term.identity())]
+
+
+class BlocksTerm(Term):
+    """Σ_i t_i(v_i), where v_i are the pieces of one array: the blocks in y, where a problem has three or more.
+
+    Parameters
+    ----------
+    terms : sequence of Term or None
+        One per piece; None where there is none.
+    sizes : sequence of int
+        The lengths of the pieces.
+    """
+
+    def __init__(self, terms: Sequence[Term | None], sizes: Sequence[int]):
+        self.all, self.sizes = PartsTerm(terms), tuple(sizes)
+        self.convexity = self.all.convexity
+
+    def value(self, v: Array) -> float:
+        return self.all.value(self._cut(v))
+
+    def change(self, old: Array, new: Array) -> Change:
+        return self.all.change(self._cut(old), self._cut(new))
+
+    def prox(self, v: Array, step: float) -> Array:
+        return join(self.all.prox(self._cut(v), step).parts)
+
+    def conjugate(self, s: Array) -> float | None:
+        return self.all.conjugate(self._cut(s))
+
+    def diameter(self, v: Array) -> float:
+        return self.all.diameter(self._cut(v))
+
+    def project(self, v: Array) -> Array:
+        return join(self.all.project(self._cut(v)).parts)
+
+    def slack(self, v: Array) -> float:
+        return self.all.slack(self._cut(v))
+
+    def split(self) -> tuple[Term | None, Term | None]:
+        """The term of the first piece, and that of the others."""
+        return self.all.terms[0], join_terms(self.all.terms[1:], self.sizes[1:])
+
+    def _cut(self, v: Array) -> Parts:
+        ends = list(accumulate(self.sizes))
+        pieces = [v[end - size : end] for size, end in zip(self.sizes, ends, strict=True)]
+        return Parts(pieces, [1.0] * len(pieces))
+
+    def identity(self) -> Iterable[Any]:
+        return [*self.sizes, *self.all.identity()]
+
+
+def join_terms(terms: Sequence[Term | None], sizes: Sequence[int]) -> Term | None:
+    """The terms of consecutive pieces of an array as one term; None if there is none."""
+    if all(term is None for term in terms):
+        return None
+    return terms[0] if len(terms) == 1 else BlocksTerm(terms, sizes)

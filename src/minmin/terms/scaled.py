@@ -1,4 +1,4 @@
-"""Scaled: a term times a positive number."""
+"""Scaled: a term times a positive number, of a block in another unit."""
 
 from __future__ import annotations
 
@@ -13,54 +13,59 @@ from minmin.terms.elementwise import lower_scale
 
 
 class Scaled(Term):
-    """factor·t(v), for another term t.
+    """factor·t(v/unit), for another term t.
 
-    The proximal map is that of t with step·factor; the conjugate is factor·t*(s/factor).
+    The proximal map is unit times that of t at v/unit, with step·factor/unit²; the conjugate is
+    factor·t*(unit·s/factor).
 
     Parameters
     ----------
     term : Term
-    factor : float
-        Positive and finite.
+    factor, unit : float
+        Positive and finite. With a unit that is a power of two, points where t is finite are met exactly.
     """
 
-    def __init__(self, term: Term, factor: Any):
+    def __init__(self, term: Term, factor: Any, unit: float = 1.0):
         if not isinstance(term, Term):
             raise InputError(f"term must be a minmin.terms.Term, got {type(term).__name__}")
         self.term = term
         self.factor = as_number(factor, "factor")
         if not 0.0 < self.factor < math.inf:
             raise InputError(f"factor = {self.factor:g} must be positive and finite")
-        self.convexity, self.takes_steps = self.factor * term.convexity, term.takes_steps
+        self.unit = unit
+        self._slope = self.factor / unit
+        self.convexity, self.takes_steps = self._slope / unit * term.convexity, term.takes_steps
 
     def value(self, v: Array) -> float:
-        return self.factor * self.term.value(v)
+        return self.factor * self.term.value(v / self.unit)
 
     def change(self, old: Array, new: Array) -> Change:
-        value, size = self.term.change(old, new)
+        value, size = self.term.change(old / self.unit, new / self.unit)
         return Change(self.factor * value, self.factor * size)
 
     def prox(self, v: Array, step: float) -> Array:
-        return self.term.prox(v, step * self.factor)
+        return self.unit * self.term.prox(v / self.unit, step * self._slope / self.unit)
 
     def conjugate(self, s: Array) -> float | None:
-        value = self.term.conjugate(s / self.factor)
+        value = self.term.conjugate(s / self._slope)
         return None if value is None else self.factor * value
 
     def dual_scale(self, s: Array) -> float:
-        return lower_scale(self, s, self.term.dual_scale(s / self.factor))
+        return lower_scale(self, s, self.term.dual_scale(s / self._slope))
 
     def dual_radius(self, s: Array) -> float:
-        return self.factor * self.term.dual_radius(s)
+        return self._slope * self.term.dual_radius(s)
 
     def project(self, v: Array) -> Array:
-        return self.term.project(v)
+        scaled = v / self.unit
+        nearest = self.term.project(scaled)
+        return v if nearest is scaled else self.unit * nearest
 
     def diameter(self, v: Array) -> float:
-        return self.term.diameter(v)
+        return self.unit * self.term.diameter(v)
 
     def slack(self, v: Array) -> float:
-        return self.term.slack(v)
+        return self.unit * self.term.slack(v / self.unit)
 
     def check_size(self, size: int, name: str) -> None:
         self.term.check_size(size, name)

@@ -12,6 +12,7 @@ from minmin.core.constants import Constants
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Slice
 from minmin.core.rounding import rounding_error
+from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
 from minmin.errors import NonFiniteError
 from minmin.methods.secants import fits_y_secant, report_y_secant
@@ -115,8 +116,6 @@ class InnerGoal:
 
     Attributes
     ----------
-    term : Term or None
-        What is added to the function.
     smoothness, convexity : float
         Of the function; infinite and zero if they are not known.
     gradients, most_gradients : int
@@ -137,7 +136,6 @@ class InnerGoal:
         checks_values: bool = False,
     ):
         self.slice, self.rule, self.constants = slice_, rule, constants
-        self.term = slice_.term_y
         self.start = start if self.term is None else self.term.project(start)
         self.center, self.shift = center, shift
         self.largest_gradient = largest_gradient
@@ -148,6 +146,11 @@ class InnerGoal:
         self.gradients = 0
         self.most_gradients = 0
         self._first: InnerPoint | None = None
+
+    @cached_property
+    def term(self) -> Term | None:
+        """What is added to the function."""
+        return self.slice.term_y
 
     @cached_property
     def x_norm(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
@@ -12,6 +13,7 @@ from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
 from minmin.core.rounding import is_clearly_negative
+from minmin.core.term import Term
 from minmin.core.vectors import dot, norm, square
 from minmin.methods.estimates import count_stuck
 from minmin.methods.inner.curved import LbfgsSolver
@@ -302,9 +304,13 @@ class _OuterBlock(InnerGoal):
     def __init__(self, whole: InnerGoal, nested: Problem, task: YTask, inside: YMemory):
         constants = None if nested.constants is None else nested.constants.swapped()
         start = whole.start[: nested.d_x]
-        super().__init__(whole.slice, start, whole.rule, constants, largest_gradient=whole.largest_gradient)
         self._nested, self._task = nested, task
         self.inside = inside
+        super().__init__(whole.slice, start, whole.rule, constants, largest_gradient=whole.largest_gradient)
+
+    @cached_property
+    def term(self) -> Term | None:
+        return self._nested.term_x
 
     def at(self, v: Array) -> InnerPoint:
         self.gradients += 1
