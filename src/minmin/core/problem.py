@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from minmin.core.arrays import Array
-from minmin.core.blocks import join
+from minmin.core.blocks import BlockLayout, join
 from minmin.core.bound import UNKNOWN, Bound
 from minmin.core.constants import Constants
 from minmin.core.counting import UNCOUNTED, Tally
