@@ -167,3 +167,12 @@ def test_what_does_not_fit_is_refused():
     for parts, message in wrong:
         with pytest.raises(minmin.InputError, match=message):
             Split(*parts)
+
+
+def test_a_number_that_is_not_finite_is_named_by_the_one_that_has_the_structure():
+    f = Function(None, lambda x, y: x, lambda x, y: y, d_x=2, d_y=1)
+    nan = lambda x, y: {"a": np.full(2, np.nan)}  # noqa: E731
+    g = Function(None, nan, lambda x, y: y, x0={"a": np.zeros(2)}, y0=np.zeros(1))
+    for split in (Split(f, g), Split(g, f)):
+        with pytest.raises(minmin.NonFiniteError, match=r"grad_x.*x\['a'\]\[0\]"):
+            minmin.minimize(split, method="reduced-lbfgs", max_grad_x=5)

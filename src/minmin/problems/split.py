@@ -84,7 +84,7 @@ class Split(AddedProblem, SplitProblem):
         return ["f", *self.f.identity(), "g", *self.g.identity()]
 
     def fix(self, x: Vector) -> SecondOrderSlice:
-        return _SplitSlice(self._fix_f(x), self._fix_g(x), self.tally)
+        return _SplitSlice(x, (self._fix_f(x), self._fix_g(x)), self)
 
     def evaluate_f(self, x: Vector, y: Vector) -> Evaluation:
         return self._fix_f(x).at(y)  # type: ignore[no-any-return]
@@ -182,26 +182,17 @@ class _SliceOfOne(WrappedSlice):
 
 
 class _SplitSlice(AddedSlice):
-    __slots__ = ("_tally",)
-
-    def __init__(self, of_f: _SliceOfOne, of_g: _SliceOfOne, tally: Tally):
-        super().__init__(of_f.x, (of_f, of_g))
-        self._tally = tally
+    __slots__ = ()
 
     def at(self, y: Vector) -> _SplitEvaluation:
-        return _SplitEvaluation(self, [one.at(y) for one in self.slices], self._tally)
+        return _SplitEvaluation(self, [one.at(y) for one in self.slices], y, UNCOUNTED)
 
 
 class _SplitEvaluation(AddedEvaluation):
     """The sum of two evaluations, which do the counting."""
 
-    __slots__ = ("_whole", "evaluations", "slice")
+    __slots__ = ()
     evaluations: Sequence[SecondOrderEvaluation]
-    slice: _SplitSlice
-
-    def __init__(self, slice_: _SplitSlice, evaluations: Sequence[_EvaluationOfOne], tally: Tally):
-        super().__init__(slice_.x, evaluations[0].y, UNCOUNTED)
-        self.slice, self.evaluations, self._whole = slice_, evaluations, tally
 
     def _add_up(self, of_each: Sequence[Any]) -> Any:
         of_f, of_g = of_each
@@ -211,9 +202,8 @@ class _SplitEvaluation(AddedEvaluation):
         return zip(self.evaluations, step[0].split(), (step[1], step[1]), strict=True)
 
     def locate(self, gradient: str, index: int) -> str:
-        """By the one that has structures, if one has."""
-        flat = super().locate(gradient, index)
-        return next((place for e in self.evaluations if (place := e.locate(gradient, index)) != flat), flat)
+        structure = self._problem.structure_x if gradient == "grad_x" else self._problem.structure_y
+        return super().locate(gradient, index) if structure is None else structure.locate(index)
 
     @property
     def cause_of_infinity(self) -> str:  # type: ignore[override]
@@ -255,9 +245,9 @@ class _SplitEvaluation(AddedEvaluation):
 
     def model_after(self, dy: Vector) -> YStepModel:
         """Counted as one gradient of f and one of g, as at a point of its own."""
-        self._whole.add("grad_x")
-        self._whole.note("grad_f", 1)
-        self._whole.note("grad_g", 1)
+        self._problem.tally.add("grad_x")
+        self._problem.tally.note("grad_f", 1)
+        self._problem.tally.note("grad_g", 1)
         return YStepModel(dy, self._add_up([e.model_after(dy).grad_x for e in self.evaluations]))
 
     def is_unbounded_along(self, step: tuple[Direction, Vector] | None = None, *, in_y_alone: bool = False) -> bool:

@@ -151,7 +151,7 @@ class Sum(AddedProblem):
         return [*of_sum, *(item for term in self.terms for item in term.identity())]
 
     def fix(self, x: Vector) -> SecondOrderSlice:
-        return _SumSlice(x, self)
+        return _SumSlice(x, tuple(term.fix(x) for term in self.terms), self)
 
 
 class _CombinedConstants:
@@ -214,13 +214,15 @@ class AddedSlice(SecondOrderSlice):
     ----------
     slices : tuple of slices
         Those of the problems.
+    problem : AddedProblem
+        Their sum.
     """
 
-    __slots__ = ("slices",)
+    __slots__ = ("problem", "slices")
 
-    def __init__(self, x: Vector, slices: tuple[Any, ...]):
+    def __init__(self, x: Vector, slices: tuple[Any, ...], problem: Any):
         super().__init__(x)
-        self.slices = slices
+        self.slices, self.problem = slices, problem
 
     def along(self, dx: Vector) -> Direction:
         return Direction(dx, tuple(one.along(dx).images for one in self.slices))
@@ -241,8 +243,12 @@ class AddedEvaluation(SecondOrderEvaluation):
         Those of the problems.
     """
 
-    __slots__ = ()
-    evaluations: Sequence[Any]
+    __slots__ = ("_problem", "evaluations", "slice")
+    slice: AddedSlice
+
+    def __init__(self, slice_: AddedSlice, evaluations: Sequence[Any], y: Vector, tally: Tally):
+        super().__init__(slice_.x, y, tally)
+        self.slice, self._problem, self.evaluations = slice_, slice_.problem, evaluations
 
     @abstractmethod
     def _add_up(self, of_each: Sequence[Any]) -> Any:
@@ -280,16 +286,12 @@ class AddedEvaluation(SecondOrderEvaluation):
             return None
         twin = copy(self)
         pairs = zip(surrogates, self.evaluations, strict=True)
-        twin.evaluations = [surrogate or e for surrogate, e in pairs]  # type: ignore[misc]  # a slot of each subclass
+        twin.evaluations = [surrogate or e for surrogate, e in pairs]
         return twin
 
 
 class _SumSlice(AddedSlice):
-    __slots__ = ("_sum",)
-
-    def __init__(self, x: Vector, problem: Sum):
-        super().__init__(x, tuple(term.fix(x) for term in problem.terms))
-        self._sum = problem
+    __slots__ = ()
 
     @property
     def parts(self) -> Sequence[Any]:
@@ -299,19 +301,16 @@ class _SumSlice(AddedSlice):
         return self.join([part.at(y_i) for part, y_i in zip(self.slices, y, strict=True)])
 
     def join(self, evaluations: Sequence[Evaluation]) -> Evaluation:
-        return _SumEvaluation(self, evaluations, self._sum)
+        return _SumEvaluation(self, evaluations)
 
 
 class _SumEvaluation(AddedEvaluation):
-    __slots__ = ("_weights", "evaluations", "slice", "term_y")
-    slice: _SumSlice
+    __slots__ = ("_weights", "term_y")
 
-    def __init__(self, slice_: _SumSlice, evaluations: Sequence[Any], problem: Sum):
-        super().__init__(slice_.x, Parts([e.y for e in evaluations], problem.weights), problem.tally)
-        self.term_y = problem.term_y
-        self.slice = slice_
-        self.evaluations = evaluations
-        self._weights = problem.weights
+    def __init__(self, slice_: _SumSlice, evaluations: Sequence[Any]):
+        problem = slice_.problem
+        super().__init__(slice_, evaluations, Parts([e.y for e in evaluations], problem.weights), problem.tally)
+        self._weights, self.term_y = problem.weights, problem.term_y
 
     def _add_up(self, of_each: Sequence[Any]) -> Any:
         """The weighted sum."""
