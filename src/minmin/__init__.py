@@ -2,8 +2,7 @@
 
 from minmin import datasets, methods, problems, terms
 from minmin.checking import check
-from minmin.core.bound import Bound
-from minmin.core.constants import Constants
+from minmin.core.bound import Bound, Constants
 from minmin.core.problem import Problem
 from minmin.core.vectors import Parts
 from minmin.deprecation import names_elsewhere

@@ -56,7 +56,7 @@ _TRIED_DISTANCES = (0.1, 1.0)
 _SEGMENT_LENGTHS = (1e-3, 1.0, 10.0)
 """The lengths of the segments along which convexity is checked, in units of the point's size: short and long ones."""
 _NOISE_FACTOR = 8.0
-"""The error of a gradient in units of eps times its size: twice what :mod:`minmin.core.rounding` expects for a sum."""
+"""The error of a gradient in units of eps times its size: twice what :mod:`minmin.core.bound` expects for a sum."""
 _LEAST_TOLERANCE = 1e-300
 """The least tolerance, to avoid 0/0 if f and all its slopes are zero."""
 

@@ -11,10 +11,9 @@ import scipy.linalg
 
 from minmin.core.arrays import all_finite
 from minmin.core.blocks import BlockLayout
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants, rounding_error
 from minmin.core.precision import full_float32
 from minmin.core.problem import Problem, require_problem
-from minmin.core.rounding import rounding_error
 from minmin.core.start import make_start
 from minmin.core.vectors import Vector, first_array, from_flat, norm, to_flat
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, NonFiniteError, UnsupportedError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.orientation import Outer
 from minmin.core.precision import full_float32
 from minmin.core.problem import Problem

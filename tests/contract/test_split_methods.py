@@ -12,7 +12,7 @@ import minmin
 from contract.libraries import in_library, small_problem
 from contract.promises import assert_pure, assert_same_run
 from minmin.core.arrays import to_numpy
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.problems import GLM, Quadratic, Split
 from reference import SPLIT_VARIANTS, ExactQuadratic, as_function
 

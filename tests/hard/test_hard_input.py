@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import minmin
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.problems import GLM, Function, Quadratic
 from reference import ExactQuadratic, as_function, glm_minimum
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minmin
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.counting import Tally
 from minmin.core.start import make_start
 from minmin.methods import Bam

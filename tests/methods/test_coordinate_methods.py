@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.start import make_start
 from minmin.lab.coordinate import uniform
 from minmin.lab.metric import metric

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.methods.reduced_step import ReducedStep
 from minmin.methods.theory import block_parameters
 from minmin.problems import GLM, Function, Quadratic

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.problems import Quadratic
 from reference import VARIANTS
 

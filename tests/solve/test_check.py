@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import minmin
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.problems import Quadratic
 from reference import as_function, random_glm, random_quadratic
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.errors import UnsupportedError
 from minmin.lab.metric import metric
 from minmin.lab.nag import nag_half, nag_steps

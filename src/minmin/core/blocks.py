@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from minmin.core.arrays import Array, namespace_of
-from minmin.core.constants import Constants, Estimates, Source
+from minmin.core.bound import Constants, Estimates, Source
 from minmin.core.counting import Tally
 from minmin.core.vectors import copy_vector, largest_entry
 from minmin.errors import InputError, as_count, as_number

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import to_numpy
+from minmin.core.bound import RoundingScale
 from minmin.core.counting import Tally
 from minmin.core.model_gap import BlockGap, Reached, find_gap, find_residual
-from minmin.core.rounding import RoundingScale
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, largest_entry, machine_eps, norm, parts_of
 from minmin.errors import GRADIENT_MAY_BE_WRONG

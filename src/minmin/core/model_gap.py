@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from minmin.core.bound import half_square_over
-from minmin.core.rounding import rounding_error
+from minmin.core.bound import half_square_over, rounding_error
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, norm, square
 

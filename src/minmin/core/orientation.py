@@ -5,11 +5,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, TypeVar
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants, RoundingScale
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice
-from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import Vector, norm
 from minmin.core.wrapped import Wrapped, WrappedEvaluation
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from minmin.core.arrays import Array
 from minmin.core.blocks import BlockLayout, join
-from minmin.core.bound import UNKNOWN, Bound
-from minmin.core.constants import Constants
+from minmin.core.bound import UNKNOWN, Bound, Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.model_gap import Reached, find_gap

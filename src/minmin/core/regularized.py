@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from minmin.core.arrays import Array, identity
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.problem import Problem, Slice
 from minmin.core.second_order import Direction, Gauge, SecondOrderSlice, YStepModel
 from minmin.core.vectors import Vector, dot, parts_of

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from minmin.core.arrays import Array, replace_zeros
-from minmin.core.bound import Bound, half_square_over
-from minmin.core.constants import Constants
+from minmin.core.bound import Bound, Constants, half_square_over
 from minmin.core.evaluation import Evaluation
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.problem import Problem, Slice

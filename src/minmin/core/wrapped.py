@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Self, TypeVar, overload
 
 from minmin.core.arrays import Array
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import in_double, largest
-from minmin.core.rounding import rounding_error
+from minmin.core.bound import rounding_error
 from minmin.core.rows import reduce_rows
 from minmin.errors import InputError
 from minmin.problems.linear.losses import Loss

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse.linalg
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.problem import Problem
 from minmin.datasets import load_a1a
 from minmin.experiments.clients import clients_of_a9a, clients_of_squares, data_name

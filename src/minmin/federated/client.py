@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, all_finite, array_eps, dtype_name, to_like, to_numpy
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.precision import full_float32

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import as_real_numpy
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.structure import Structure, join_arrays, make_structures
 from minmin.errors import InputError
 from minmin.problems.function import Function

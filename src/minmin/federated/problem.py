@@ -9,12 +9,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from minmin.core.arrays import Array, dtype_name, largest
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants, RoundingScale
 from minmin.core.counting import UNCOUNTED
 from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import BlockGap, Reached, find_gap, find_residual
 from minmin.core.problem import Problem, Slice, YTask
-from minmin.core.rounding import RoundingScale
 from minmin.core.vectors import Parts, Vector, square
 from minmin.errors import InputError, UnsupportedError
 from minmin.federated.protocol import Description, Reply

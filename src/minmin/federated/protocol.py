@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from minmin.core.arrays import dtype_name
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.errors import MinMinError
 
 _MAGIC = b"minmin message 5\n"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from minmin.core.arrays import Array
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, YTask
 from minmin.errors import InputError

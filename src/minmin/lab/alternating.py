@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, dot, parts_of, square

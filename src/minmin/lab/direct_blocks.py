@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from minmin.core.arrays import Array, array_eps, to_like, to_numpy, zeros
+from minmin.core.bound import rounding_error
 from minmin.core.problem import Problem
-from minmin.core.rounding import rounding_error
 from minmin.core.second_order import SecondOrderProblem
 from minmin.numerics.dense import DENSE_UP_TO, inverse_root
 

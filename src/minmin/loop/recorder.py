@@ -10,12 +10,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from minmin.core.arrays import Array
-from minmin.core.bound import UNKNOWN
-from minmin.core.constants import Constants
+from minmin.core.bound import UNKNOWN, VALUE_PRECISION, Constants
 from minmin.core.counting import Tally
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
-from minmin.core.rounding import VALUE_PRECISION
 from minmin.core.vectors import Vector, copy_vector, norm, square
 from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, NonFiniteError, UserCodeError
 from minmin.loop.progress import Clock, Progress

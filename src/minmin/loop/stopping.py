@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from minmin.core.arrays import dtype_name
-from minmin.core.bound import Bound
+from minmin.core.bound import Bound, rounding_error
 from minmin.core.counting import Tally
 from minmin.core.problem import Problem
-from minmin.core.rounding import rounding_error
 from minmin.core.vectors import first_array, machine_eps, square
 from minmin.errors import GRADIENT_MAY_BE_WRONG, InputError, UnsupportedError, as_count, as_number, show
 from minmin.loop.progress import Clock

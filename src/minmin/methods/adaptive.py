@@ -7,8 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from minmin.core.bound import UNKNOWN, half_square_over
-from minmin.core.constants import Constants
+from minmin.core.bound import UNKNOWN, Constants, half_square_over
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, dot, norm

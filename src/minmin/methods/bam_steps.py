@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice, YTask
 from minmin.core.vectors import Vector

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from minmin.core.bound import VALUE_PRECISION, Grid, is_same_point, rounding_error
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
-from minmin.core.rounding import VALUE_PRECISION, Grid, is_same_point, rounding_error
 from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, to_flat
 from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, InputError, NonFiniteError, as_number
 from minmin.methods.base import Candidate, Method

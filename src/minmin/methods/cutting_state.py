@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minmin.core.bound import Bound, half_square_over
+from minmin.core.bound import VALUE_PRECISION, Bound, Grid, half_square_over, rounding_error
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
-from minmin.core.rounding import VALUE_PRECISION, Grid, rounding_error
 from minmin.core.vectors import Vector, dot, norm, square, to_flat
 from minmin.methods.base import Candidate
 from minmin.methods.estimates import SAFETY_FACTOR

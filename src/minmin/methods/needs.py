@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.problem import Problem
 from minmin.core.second_order import SplitProblem
 from minmin.errors import UnsupportedError

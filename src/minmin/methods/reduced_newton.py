@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.core.bound import Bound, half_square_over
+from minmin.core.bound import Bound, half_square_over, is_same_point
 from minmin.core.problem import Problem
-from minmin.core.rounding import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
 from minmin.core.vectors import Vector, dot, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number

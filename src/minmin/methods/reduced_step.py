@@ -9,9 +9,9 @@ from operator import attrgetter
 import numpy as np
 
 from minmin.core.arrays import Array, to_like
+from minmin.core.bound import VALUE_PRECISION, is_same_point
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
-from minmin.core.rounding import VALUE_PRECISION, is_same_point
 from minmin.core.vectors import Vector, dot, norm
 from minmin.errors import NonFiniteError
 from minmin.methods.bam import Bam

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from minmin.core.bound import UNKNOWN, Bound
-from minmin.core.constants import Constants
+from minmin.core.bound import UNKNOWN, Bound, Constants
 from minmin.core.problem import Problem
 from minmin.core.regularized import Regularized
 from minmin.core.vectors import Vector, norm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, NoReturn
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, dot

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.core.bound import Bound
-from minmin.core.constants import Constants
+from minmin.core.bound import Bound, Constants
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.second_order import SplitProblem

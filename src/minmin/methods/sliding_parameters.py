@@ -7,9 +7,8 @@ import math
 from typing import NamedTuple
 
 from minmin.core.arrays import Array
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants, rounding_error
 from minmin.core.evaluation import Evaluation
-from minmin.core.rounding import rounding_error
 from minmin.core.vectors import Parts, norm
 
 _ACCURACY = 0.2

@@ -9,7 +9,7 @@ import functools
 import math
 from typing import NamedTuple
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
 

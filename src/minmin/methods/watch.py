@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from minmin.core.bound import VALUE_PRECISION, RoundingScale, is_clearly_negative, rounding_error
 from minmin.core.evaluation import Evaluation
-from minmin.core.rounding import VALUE_PRECISION, RoundingScale, is_clearly_negative, rounding_error
 from minmin.core.vectors import Vector, dot, norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG
 from minmin.methods.estimates import count_stuck, has_clearly_fallen, is_exhausted

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from minmin.core.arrays import Array, replace_zeros
+from minmin.core.bound import rounding_error
 from minmin.core.preconditioner import Preconditioner
-from minmin.core.rounding import rounding_error
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import Vector, dot, from_parts, parts_of
 from minmin.numerics.cg import conjugate_gradients

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from minmin.core.arrays import Array, to_like, to_numpy
-from minmin.core.rounding import rounding_error
+from minmin.core.bound import rounding_error
 from minmin.errors import NonFiniteError
 
 DENSE_UP_TO = 1000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from minmin.core.arrays import Array
-from minmin.core.rounding import is_same_point
+from minmin.core.bound import is_same_point
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, machine_eps
 

@@ -13,11 +13,10 @@ import numpy as np
 
 from minmin.core.arrays import Array, array_eps, as_real, number_eps, same_kind, to_like, zeros
 from minmin.core.blocks import BlockLayout, make_layout
-from minmin.core.constants import Constants
+from minmin.core.bound import SINGLE_EPS, Constants, Grid, RoundingScale, rounding_error
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_constants_type, require_size
-from minmin.core.rounding import SINGLE_EPS, Grid, RoundingScale, rounding_error
 from minmin.core.structure import Structure, choose_prototype, join_arrays, make_structures
 from minmin.core.tree import find_leaves
 from minmin.core.vectors import copy_vector, largest_entry, norm

@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, device
 
 from minmin.core.arrays import Array, as_real, describe_kind, require_finite, same_kind, to_like, to_numpy
 from minmin.core.blocks import BlockLayout, make_layout
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.problem import require_constants_type, require_size
 from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice, YStepModel
 from minmin.core.tree import identify

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.errors import InputError
 from minmin.numerics.lanczos import ritz_values
 

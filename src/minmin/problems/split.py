@@ -8,11 +8,10 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 from minmin.core.arrays import Array, describe_kind, same_kind
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants, RoundingScale
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_problem, require_two_blocks
-from minmin.core.rounding import RoundingScale
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, SplitProblem, YStepModel
 from minmin.core.structure import require_same_structure
 from minmin.core.vectors import Vector

@@ -10,11 +10,10 @@ from functools import cached_property
 from typing import Any, Self
 
 from minmin.core.arrays import Array
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants, RoundingScale
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, require_constants_type, require_two_blocks
-from minmin.core.rounding import RoundingScale
 from minmin.core.second_order import (
     Direction,
     SecondOrderEvaluation,

@@ -10,7 +10,7 @@ from PEPit.expression import Expression, null_expression
 from PEPit.function import Function
 from PEPit.point import Point, null_point
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 
 
 class Block(NamedTuple):

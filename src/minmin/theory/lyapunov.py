@@ -18,7 +18,7 @@ from PEPit.expression import null_expression
 from PEPit.pep import PEP
 from PEPit.tools.expressions_to_matrices import expression_to_matrices
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.errors import SolverError
 from minmin.theory.function_class import Sample, TwoBlockFunction
 from minmin.theory.models import State, StepModel, new_state

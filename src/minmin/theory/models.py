@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.errors import InputError, UnsupportedError, as_number, show
 from minmin.lab.metric import metric
 from minmin.lab.nag import nag_half, nag_steps

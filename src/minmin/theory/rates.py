@@ -8,7 +8,7 @@ from typing import Any
 
 from PEPit.pep import PEP
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.errors import InputError, UnsupportedError, as_count, as_number, near_names, show
 from minmin.theory.function_class import TwoBlockFunction
 from minmin.theory.lyapunov import find_lyapunov_rate

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.problem import Problem
 from minmin.problems import Quadratic, Split
 

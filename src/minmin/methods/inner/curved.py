@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from minmin.core.arrays import Array, identity, namespace_of
-from minmin.core.rounding import is_same_point
+from minmin.core.bound import is_same_point
 from minmin.core.second_order import SecondOrderEvaluation
 from minmin.core.vectors import dot, norm
 from minmin.methods.inner.base import InnerSolver

@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from minmin.core.arrays import Array
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants, rounding_error
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Slice
-from minmin.core.rounding import rounding_error
 from minmin.core.term import Term
 from minmin.core.vectors import Vector, norm
 from minmin.errors import NonFiniteError

@@ -5,7 +5,7 @@ It is BAM's inner problem with z = (x, y) in place of y, so BAM's inner solvers 
 
 from __future__ import annotations
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice
 from minmin.core.second_order import SplitProblem

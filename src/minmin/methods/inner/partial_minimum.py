@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants, is_clearly_negative
 from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
-from minmin.core.rounding import is_clearly_negative
 from minmin.core.term import Term
 from minmin.core.vectors import dot, norm, square
 from minmin.methods.estimates import count_stuck

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.structure import make_structures
 from minmin.errors import import_extra
 from minmin.problems.autodiff.function import AutodiffFunction

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace
 
 from minmin.core.arrays import Array, dtype_name, zeros
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants, RoundingScale
 from minmin.core.preconditioner import Preconditioner
 from minmin.core.problem import require_constants_type
-from minmin.core.rounding import RoundingScale
 from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice, YStepModel
 from minmin.core.structure import Structure, choose_prototype
 from minmin.core.vectors import dot, machine_eps, norm

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from minmin.core.arrays import Array, array_eps, inner, largest, namespace_of, total, weighted_square
-from minmin.core.rounding import rounding_error
+from minmin.core.bound import rounding_error
 from minmin.core.rows import Reduction, prefetch, reduce_rows, request
 from minmin.core.vectors import dot, norm
 from minmin.problems.linear.rows.parts import RowHessian, RowLoss

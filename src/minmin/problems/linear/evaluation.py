@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minmin.core.arrays import Array, array_eps, inner, largest, to_like, to_numpy, weighted_square, zeros
+from minmin.core.bound import RoundingScale, rounding_error
 from minmin.core.preconditioner import Preconditioner
-from minmin.core.rounding import RoundingScale, rounding_error
 from minmin.core.rows import Reduction, RowSum, RowVector, map_rows, prefetch, request
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm

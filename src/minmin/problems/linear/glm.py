@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, as_real_numpy, require_finite
-from minmin.core.constants import Constants
+from minmin.core.bound import Constants
 from minmin.core.rows import RowVector
 from minmin.errors import InputError, as_count, near_names
 from minmin.problems.linear.losses import LOSSES, Loss

@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from minmin.core.arrays import Array, same_kind, to_like, to_numpy
-from minmin.core.bound import Bound
-from minmin.core.constants import Constants
+from minmin.core.bound import Bound, Constants
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import require_constants_type

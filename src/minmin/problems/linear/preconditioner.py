@@ -17,8 +17,8 @@ import numpy as np
 from array_api_compat import device
 
 from minmin.core.arrays import Array, array_eps, namespace_of, replace_zeros, reshape, sum_rows, to_like, to_numpy
+from minmin.core.bound import rounding_error
 from minmin.core.preconditioner import Preconditioner
-from minmin.core.rounding import rounding_error
 from minmin.core.rows import map_rows
 from minmin.numerics.dense import DENSE_UP_TO
 from minmin.problems.linear.rows.parts import make_diagonal_hessian

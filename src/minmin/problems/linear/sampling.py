@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from minmin.core.arrays import namespace_of, to_numpy
-from minmin.core.rounding import rounding_error
+from minmin.core.bound import rounding_error
 from minmin.core.rows import Reduction, reduce_rows
 from minmin.problems.linear.designs import DenseDesign, Design
 from minmin.problems.linear.losses.base import MarginHessian
