@@ -96,10 +96,6 @@ class _SwappedEvaluation(WrappedEvaluation):
     def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
         return self.original.find_largest_entry(grad_y, grad_x)
 
-    @property
-    def value_without_terms(self) -> float:
-        return self.original.value_without_terms
-
     def _compute_grad_x(self) -> Vector:
         return self.original.grad_y
 

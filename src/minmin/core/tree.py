@@ -115,9 +115,9 @@ def _open(node: Any, expand: Expand | None) -> tuple[Container, Sequence[Any]] |
         keys = tuple(node)
         places = tuple(f"[{key!r}]" for key in keys)
         return Container(keys, places, partial(_build_dict, kind, keys), None), list(node.values())
-    if isinstance(node, tuple) and hasattr(node, "_fields"):
+    if isinstance(node, tuple) and hasattr(node, "_fields") and hasattr(node, "_make"):
         places = tuple(f".{field}" for field in node._fields)
-        return Container(None, places, partial(_build_named, type(node)), None), node
+        return Container(None, places, node._make, None), node
     if isinstance(node, list | tuple):
         return Container(None, _number(node), type(node), None), node
     expanded = None if expand is None else expand(node)
@@ -140,10 +140,6 @@ def _build_none(children: Sequence[Any]) -> None:
 
 def _build_dict(kind: Callable[..., Any], keys: tuple[Any, ...], children: Sequence[Any]) -> Any:
     return kind(zip(keys, children, strict=True))
-
-
-def _build_named(kind: Callable[..., Any], children: Sequence[Any]) -> Any:
-    return kind(*children)
 
 
 def identify(value: Any) -> Iterator[Any]:

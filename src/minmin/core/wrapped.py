@@ -147,10 +147,6 @@ class WrappedEvaluation(SecondOrderEvaluation):
         pairs = zip(self.slice.parts, self.original.parts, strict=True)
         return [part.wrap(e) if isinstance(part, WrappedSlice) else e for part, e in pairs]
 
-    @property
-    def cause_of_infinity(self) -> str:  # type: ignore[override]
-        return self.original.cause_of_infinity
-
     def _compute_value(self) -> float:
         return self.original.value
 
@@ -168,6 +164,8 @@ class WrappedEvaluation(SecondOrderEvaluation):
         twin.original = surrogate
         return twin
 
+    cause_of_infinity: Any = property(attrgetter("original.cause_of_infinity"))
+    value_without_terms = forwarded(Evaluation.value_without_terms)
     known_gradients = forwarded(Evaluation.known_gradients)
     locate = forwarded(Evaluation.locate)
     note_precision = forwarded(Evaluation.note_precision)

@@ -92,7 +92,7 @@ class Sum(AddedProblem):
         self, terms: Sequence[Problem], weights: Sequence[float] | None = None, constants: Constants | None = None
     ):
         self._set_terms(_check_terms(terms))
-        self.part_weights = _check_weights(weights, len(self.terms))
+        self.weights = self.part_weights = _check_weights(weights, len(self.terms))
         self.part_sizes = tuple(term.d_y for term in self.terms)
         self.d_y = sum(self.part_sizes)
         for i, term in enumerate(self.terms):
@@ -113,11 +113,6 @@ class Sum(AddedProblem):
     def why_no_rows(self) -> str:
         reasons = ((i, term.why_no_rows) for i, term in enumerate(self.terms))
         return next((f"term {i}: {reason}" for i, reason in reasons if reason), "")
-
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """The weights of the terms."""
-        return self.part_weights
 
     @property
     def constants(self) -> Constants | None:

@@ -125,16 +125,14 @@ class Oracle(ABC):
 class AutodiffFunction(SecondOrderProblem):
     """f(x, y) given by one function, see :func:`minmin.problems.from_jax` and :func:`minmin.problems.from_torch`."""
 
+    kind: str = "a function of JAX or PyTorch"
+
     def __init__(self, oracle: Oracle, constants: Constants | None):
         self.structure_x, self.structure_y = oracle.structures
         self.d_x, self.d_y = (structure.size for structure in oracle.structures)
         self.oracle = oracle
         self._constants = require_constants_type(constants)
         self._prototype = choose_prototype(*oracle.structures)
-
-    @property
-    def kind(self) -> str:
-        return "a function of JAX or PyTorch"
 
     def prototype_at(self, x: Array) -> Array:
         return self.oracle.prototype

@@ -108,6 +108,7 @@ class LinearModel(SecondOrderProblem):
         self.x_block = PenalizedDesign(design_x, penalty_x, loss.outputs)
         self.y_block = PenalizedDesign(design_y, penalty_y, loss.outputs)
         self.d_x, self.d_y = self.x_block.size, self.y_block.size
+        self.has_constant_hessian = loss.min_curvature == loss.max_curvature
         self._given = require_constants_type(constants)
         self._proof = ProvedConstants(partial(_find_valid_pairs, self.x_block, self.y_block, loss, self.weights))
 
@@ -146,10 +147,6 @@ class LinearModel(SecondOrderProblem):
     def alpha_y(self) -> float | Array:
         """The penalty of y: one number, or one per column."""
         return self.y_block.column_penalty()
-
-    @property
-    def has_constant_hessian(self) -> bool:  # type: ignore[override]
-        return self.loss.min_curvature == self.loss.max_curvature
 
     @property
     def why_no_rows(self) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from minmin.core.arrays import Array, largest, namespace_of, to_like, to_numpy
+from minmin.core.arrays import Array, in_double, largest, namespace_of, to_like
 from minmin.problems.linear.losses.base import Loss, MarginHessian, check_labels
 
 _LOCAL_RADIUS = 0.86
@@ -92,19 +91,19 @@ class Probit(LocallySelfConcordant):
     max_curvature = 1.0
 
     def prepare(self, margins: Array, target: Array) -> Array:
-        z = _to_double(target * margins)
+        z = in_double(target * margins)
         return to_like(math.sqrt(2.0 / math.pi) / erfcx(-z / math.sqrt(2.0)), margins)
 
     def value(self, margins: Array, target: Array, shared: Array) -> Array:
-        return to_like(-log_ndtr(_to_double(target * margins)), margins)
+        return to_like(-log_ndtr(in_double(target * margins)), margins)
 
     def slope(self, margins: Array, target: Array, shared: Array) -> Array:
         return -target * shared
 
     def curvature(self, margins: Array, target: Array, shared: Array) -> Array:
         """λ(λ + z), which is 1 - 1/z² + 6/z⁴ - ... far below zero."""
-        z = _to_double(target * margins)
-        ratio, far = _to_double(shared), z < _FAR_BELOW
+        z = in_double(target * margins)
+        ratio, far = in_double(shared), z < _FAR_BELOW
         per_square = 1.0 / np.square(np.where(far, z, 1.0))
         series = 1.0 - per_square * (1.0 - 6.0 * per_square)
         return to_like(np.where(far, series, ratio * (ratio + np.where(far, 0.0, z))), margins)
@@ -152,10 +151,6 @@ class CLogLog(LocallySelfConcordant):
         xp = namespace_of(margins)
         rate = _limit(self.prepare(margins, target))
         return 2.0 + 2.0 * xp.where(target > 0, rate, xp.zeros_like(rate))
-
-
-def _to_double(array: Array) -> np.ndarray[Any, Any]:
-    return to_numpy(array).astype(np.float64)
 
 
 def _limit(rate: Array) -> Array:

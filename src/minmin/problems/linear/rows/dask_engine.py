@@ -42,15 +42,11 @@ class DaskEngine:
 
     def __init__(self, client: Client, groups: Sequence[Sequence[Future]], places: Sequence[str]):
         self._client = client
-        self._groups = groups
+        self._groups, self.numbers = groups, range(len(groups))
         self._actors: list[Future] = [
             self._start(number, workers=[place], allow_other_workers=True) for number, place in enumerate(places)
         ]
         self._connections = [self._connect(number) for number in self.numbers]
-
-    @property
-    def numbers(self) -> range:
-        return range(len(self._groups))
 
     def pickle(self, batch: Batch) -> bytes:
         payload: bytes = cloudpickle.dumps(batch)  # which can also pickle a loss that is defined in a script

@@ -171,11 +171,7 @@ class LocalRowEngine:
 
     def __init__(self, groups: Sequence[Sequence[Partition]]):
         self.groups = [RowGroup(number, *partitions) for number, partitions in enumerate(groups)]
-        self._partitions = groups
-
-    @property
-    def numbers(self) -> range:
-        return range(len(self.groups))
+        self._partitions, self.numbers = groups, range(len(groups))
 
     def pickle(self, batch: Batch) -> bytes:
         return pickle.dumps(batch, protocol=5)

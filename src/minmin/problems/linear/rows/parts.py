@@ -34,6 +34,7 @@ class RowDesign(NumpyDesign):
     """
 
     refusal = "is on a cluster, which works only with NumPy vectors; give x0 and y0 as such"
+    stored: int = 0
 
     def __init__(self, value: RowValue):
         self.value = value
@@ -41,7 +42,7 @@ class RowDesign(NumpyDesign):
         shapes, dtypes, is_dense, stored = zip(*reduce_rows(_DESCRIBE, value, combine="list"), strict=True)
         self.shape = self.rows_session.count, shapes[0][1]
         self.dtype, self.is_dense = dtypes[0], all(is_dense)
-        self._stored: int = sum(stored)
+        self.stored = sum(stored)
 
     @property
     def for_rows(self) -> RowValue:
@@ -86,10 +87,6 @@ class RowDesign(NumpyDesign):
 
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         raise _refuse_rows()
-
-    @property
-    def stored(self) -> int:
-        return self._stored
 
     def with_dtype(self, dtype: Any, name: str) -> RowDesign:
         return RowDesign(self.value.call("to_like", np.zeros(0, dtype), name, example=_NO_EXAMPLE))
