@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import minmin
 from composite.independent import Case, Piece, find_minima
+from contract.test_options import glm, option_pairs, quadratic
 from federated.cases import KINDS, VARIANTS, as_sum, three_problems
 from federated.test_agreement import agree
 from minmin import federated
@@ -246,6 +247,23 @@ def test_other_methods_are_refused_with_a_remedy(method):
     with pytest.raises(minmin.UnsupportedError, match=r"does not support terms.*method='reduced-lbfgs'"):
         federated.run(clients, method, term_x=L1(0.1))
     assert federated.run(clients, "reduced-lbfgs", term_x=L1(0.1)).success
+
+
+@pytest.mark.parametrize("method", ["reduced-lbfgs", "bam"])
+def test_options_work_together_or_are_refused_with_a_remedy_that_works(method):
+    problems, terms = [glm(), quadratic(seed=1)], [L1(0.02), Box(-0.1, 0.2)]
+    clients = [Client(attach(p, t)) for p, t in zip(problems, terms, strict=True)]
+    least = minmin.minimize(whole(problems, terms, [1.0, 1.0], L1(0.05)), method="nag", tol=1e-11).fun
+    for options in option_pairs(method):
+        try:
+            r = federated.run(clients, method, term_x=L1(0.05), tol=1e-4, **options)
+        except minmin.UnsupportedError as refusal:
+            remedies = re.findall(r"method='([\w-]+)'", str(refusal))
+            assert federated.run(clients, remedies[0], term_x=L1(0.05), tol=1e-4).success
+        else:
+            assert r.success, (options, r)
+            assert r.certified
+            assert r.fun - least <= r.gap_bound
 
 
 @pytest.mark.parametrize("numbers", [{"gap": -1.0}, {"step_square": np.nan}, {"term": np.inf}, {}])

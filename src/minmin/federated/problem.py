@@ -104,7 +104,10 @@ class Federation(Problem):
         return x, UnseenY(self._prototype, self.part_weights, at_start=True)
 
     def swapped(self) -> NoReturn:
-        raise UnsupportedError("y stays with the clients, so only x can be the outer block of a federation")
+        raise UnsupportedError(
+            "y stays with the clients, so only x can be the outer block of a federation; take outer='x', or "
+            "method='reduced-lbfgs'"
+        )
 
     def ask(self, x: Array, *, gradient: bool = False, at_start: bool = False) -> Evaluation:
         """f, and its gradients if ``gradient`` is set, at x and the current y_i.

@@ -227,7 +227,10 @@ def _build_method(
     if isinstance(name, Method) or name not in _BASELINES:
         method, _ = build(name, federation, options, None, OF_RUN)
         if getattr(method, "radius", None) is not None:
-            raise UnsupportedError("radius= does not work in a federation yet: add a small penalty at every client")
+            raise UnsupportedError(
+                "radius= does not work in a federation, since the server cannot add a penalty on y: add a small one at "
+                "every client, or take method='reduced-lbfgs'"
+            )
         method.outer_block(federation).orient(federation)  # raises if y is the outer block
         check_method(method, federation)
         return method

@@ -112,7 +112,8 @@ def refuse_misfit(method: Method, problem: Problem, find_others: Callable[[], Se
         if culprit.startswith("method"):
             predicate = _REFUSED[Feature.TERM_X] if misfit in TERMS else predicate
             do = "take more" if misfit is Feature.BLOCKS else "do"
-            predicate += f"; these methods {do}: {', '.join(other.name for other in others if misfit in other.takes)}"
+            features = {feature for feature in Feature if feature.is_in(problem)}
+            predicate += f"; these methods {do}: {', '.join(other.name for other in others if features <= other.takes)}"
         elif misfit is Feature.TERM_Y and getattr(method, "outer", "x") == "y":
             predicate += ", and outer='y' exchanges x and y"
     remedies = [words for name, value, words in _OTHER_OPTIONS if _fits_with(method, problem, name, value)][:1]
