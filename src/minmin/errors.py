@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import sys
 from collections.abc import Iterable
 from importlib import import_module
@@ -92,6 +93,14 @@ def as_number(value: Any, name: str) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number, got {show(value)}") from None
+
+
+def as_positive(value: Any, name: str, why: str = "") -> float:
+    """A positive and finite number that a user gave; ``why`` ends the message of the error for any other."""
+    number = as_number(value, name)
+    if not 0.0 < number < math.inf:
+        raise InputError(f"{name} = {show(value)} must be positive and finite{why}")
+    return number
 
 
 def require_values(value: Any, name: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from minmin.core.arrays import Array
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector
-from minmin.errors import InputError, as_count, as_number
+from minmin.errors import InputError, as_count, as_positive
 from minmin.federated.problem import RemoteSlice
 from minmin.federated.tasks import ClientTask, Outcome
 from minmin.methods.base import Candidate, Method
@@ -176,8 +176,7 @@ class LocalMethod(Method):
     certify_every: int = 25
 
     def __post_init__(self) -> None:
-        if not 0.0 < as_number(self.step_size, "step_size") < math.inf:
-            raise InputError(f"step_size = {self.step_size} must be positive and finite")
+        as_positive(self.step_size, "step_size")
         as_count(self.certify_every, "certify_every")
 
     @property

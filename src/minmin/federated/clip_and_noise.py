@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.errors import InputError, as_count, as_number
+from minmin.errors import InputError, as_count, as_number, as_positive
 from minmin.federated.protocol import Envelope
 
 
@@ -36,8 +36,8 @@ class ClipAndNoise:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if self.clip is not None and not 0.0 < as_number(self.clip, "clip") < math.inf:
-            raise InputError(f"clip = {self.clip} must be positive and finite")
+        if self.clip is not None:
+            as_positive(self.clip, "clip")
         if not 0.0 <= as_number(self.noise, "noise") < math.inf:
             raise InputError(f"noise = {self.noise} must be >= 0 and finite")
         if self.seed is not None:

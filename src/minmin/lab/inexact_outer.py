@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, parts_of, square
-from minmin.errors import InputError, as_number
+from minmin.errors import as_positive
 from minmin.methods.base import NO_TARGET, Candidate, Method, Target
 from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
@@ -66,12 +66,9 @@ class InexactOuter(Method):
     accuracy: float | None = None
 
     def __post_init__(self) -> None:
-        if self.accuracy is None:
-            return
-        accuracy = as_number(self.accuracy, "accuracy")
-        if not 0.0 < accuracy < math.inf:
-            raise InputError(f"accuracy = {accuracy} must be positive and finite: how far f may be above min_y f(x, y)")
-        object.__setattr__(self, "accuracy", accuracy)
+        if self.accuracy is not None:
+            accuracy = as_positive(self.accuracy, "accuracy", ": how far f may be above min_y f(x, y)")
+            object.__setattr__(self, "accuracy", accuracy)
 
     @property
     def needs(self) -> frozenset[Need]:

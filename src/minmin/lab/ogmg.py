@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from itertools import pairwise
 
 from minmin.core.arrays import Array, require_finite
-from minmin.errors import InputError, as_count, as_number, show
+from minmin.errors import as_count, as_positive
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
 from minmin.methods.inner.nag import learn_between
@@ -119,8 +119,7 @@ def nag_momentum(t: float) -> tuple[float, float]:
 
 def _check(x0: Array, L: float, steps: int) -> None:
     require_finite(x0, "x0")
-    if not 0.0 < as_number(L, "L") < math.inf:
-        raise InputError(f"L = {show(L)} must be positive and finite")
+    as_positive(L, "L")
     as_count(steps, "steps")
 
 

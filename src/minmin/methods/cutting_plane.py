@@ -12,7 +12,7 @@ from minmin.core.bound import VALUE_PRECISION, Grid, is_same_point, rounding_err
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, from_flat, machine_eps, norm, parts_of, to_flat
-from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, InputError, NonFiniteError, as_number
+from minmin.errors import GRADIENT_MAY_BE_WRONG, ConstantsError, NonFiniteError, as_positive
 from minmin.methods.base import Candidate, Method
 from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingState, find_value_size, find_y_error
 from minmin.methods.estimates import count_stuck, is_exhausted
@@ -86,8 +86,8 @@ class CuttingPlane(Method):
     inner: str = "lbfgs"
 
     def __post_init__(self) -> None:
-        if self.radius is not None and not 0.0 < as_number(self.radius, "radius") < math.inf:
-            raise InputError(f"radius = {self.radius} must be positive and finite: how far a minimum in x may be")
+        if self.radius is not None:
+            as_positive(self.radius, "radius", ": how far a minimum in x may be")
         require_reduced_solver(self.inner)
 
     @property

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, norm, parts_of
-from minmin.errors import InputError, as_number
+from minmin.errors import as_positive
 from minmin.log import LOG
 from minmin.methods.bam import Bam
 from minmin.methods.base import DEFAULT_PATIENCE, NO_TARGET, Candidate, Method, Target, require_choice, require_flag
@@ -78,9 +77,8 @@ class ReducedLbfgs(Method):
     stateless: bool = False
 
     def __post_init__(self) -> None:
-        ratio = self.inner_tolerance_ratio
-        if ratio is not None and not 0.0 < as_number(ratio, "inner_tolerance_ratio") < math.inf:
-            raise InputError(f"inner_tolerance_ratio = {ratio} must be positive and finite")
+        if self.inner_tolerance_ratio is not None:
+            as_positive(self.inner_tolerance_ratio, "inner_tolerance_ratio")
         require_flag("stateless", self.stateless)
         require_reduced_solver(self.inner, "auto")
         require_choice("outer", self.outer, ("x", "y"))

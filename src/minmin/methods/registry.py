@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 from pkgutil import resolve_name
 from typing import Any
 
 from minmin.core.problem import Problem
 from minmin.deprecation import warn_renamed
-from minmin.errors import InputError, as_count, as_number, near_names
+from minmin.errors import InputError, as_count, as_positive, near_names
 from minmin.methods.base import Method
 from minmin.methods.keywords import OF_MINIMIZE, Keywords
 from minmin.methods.needs import Feature, refuse_misfit
@@ -128,9 +127,7 @@ def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, A
     why_sliding = "" if options else explain_sliding(problem)
     if why_sliding:
         return "sliding", {}, f"auto took sliding, since {why_sliding}"
-    ratio = as_number(options.get("cost_ratio", 1.0), "cost_ratio")
-    if not 0.0 < ratio < math.inf:
-        raise InputError(f"cost_ratio = {ratio} must be positive and finite: what ∇ₓf costs in units of ∇ᵧf")
+    ratio = as_positive(options.get("cost_ratio", 1.0), "cost_ratio", ": what ∇ₓf costs in units of ∇ᵧf")
     outer = "x" if ratio >= 1.0 else "y"
     given = {name: value for name, value in options.items() if name != "cost_ratio"}
     by = "" if "cost_ratio" in options else " by convention"

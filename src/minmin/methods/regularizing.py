@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from minmin.core.bound import UNKNOWN, Bound, Constants
 from minmin.core.problem import Problem
 from minmin.core.regularized import Regularized
 from minmin.core.vectors import Vector, norm
-from minmin.errors import InputError, as_number
+from minmin.errors import InputError, as_positive
 from minmin.methods.base import Candidate, Method
 from minmin.methods.needs import require_constants
 
@@ -145,8 +144,8 @@ def aim_regularized(method: Method, plain: Method, radius: Any, tol: float) -> M
 
 def check_radius(radius: Any) -> None:
     """Raise if a user's radius is neither None, nor "auto", nor a positive number."""
-    if radius not in (None, "auto") and not 0.0 < as_number(radius, "radius") < math.inf:
-        raise InputError(f"radius = {radius} must be positive and finite, or 'auto'")
+    if radius not in (None, "auto"):
+        as_positive(radius, "radius", ", or 'auto'")
 
 
 def _require_convex(problem: Problem) -> Constants:

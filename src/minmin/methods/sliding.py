@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.core.bound import Bound, Constants
+from minmin.core.bound import Bound
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
 from minmin.core.second_order import SplitProblem
@@ -95,48 +95,41 @@ class Sliding(Method):
         return frozenset()
 
     def init(self, problem: SplitProblem, x: Vector, y: Vector) -> SlidingState:
-        z = sliding_parameters(*_find_constants(problem)).join(x, y)
+        z = _find_parameters(problem).join(x, y)
         start = YState(z, z, 0.0 * z, find_solver(self.inner).init(z))
         return SlidingState(start, Candidate(x, y), None, None)
 
     def step(self, problem: SplitProblem, state: SlidingState) -> SlidingState:
-        constants = _find_constants(problem)
-        p = sliding_parameters(*constants)
+        p = _find_parameters(problem)
         z_under = p.extrapolate(state.z.y, state.z.y_bar)
         at_under = problem.evaluate_f(*z_under)
         if not at_under.grad_x_norm + at_under.grad_y_norm < math.inf:
             raise NonFiniteError(f"in f, {explain_nonfinite(at_under)}")
-        goal = make_sliding_goal(problem, at_under, z_under, state.z.offset, p, constants)
+        goal = make_sliding_goal(problem, at_under, state.z.offset, p)
         found, memory = find_solver(self.inner).solve(goal, state.z.solver)
         z, at_bar = finish_half(p, state.z, goal, found, memory)
         assert isinstance(at_bar, LinearizedEvaluation)
-        bound, exhausted = _bound(problem, p, constants, at_under, at_bar), is_exhausted(z.failures)
+        bound, exhausted = _bound(problem, p, at_under, at_bar), is_exhausted(z.failures)
         size = largest_entry(*(mu * part for mu, part in zip(p.mu, at_bar.grad_y, strict=True)))
         x, y = z.y_bar
         candidate = Candidate(x, y, bound, exhausted, gradient_size=size, measured_before=True)
-        point_of_f = check_constants(problem.f, at_under, state.point_of_f, constants[0])
-        point_of_g = check_constants(problem.g, at_bar.original, state.point_of_g, constants[1])
+        point_of_f = check_constants(problem.f, at_under, state.point_of_f, p.of_f)
+        point_of_g = check_constants(problem.g, at_bar.original, state.point_of_g, p.of_g)
         return SlidingState(z, candidate, point_of_f, point_of_g)
 
     def patience(self, problem: Problem) -> int:
-        p = sliding_parameters(*_find_constants(problem))
+        p = _find_parameters(problem)
         return theory_patience(p.alpha, p.smoothness + p.constants.L_y)
 
 
-def _bound(
-    problem: SplitProblem,
-    p: SlidingParameters,
-    constants: tuple[Constants, Constants],
-    at_under: Evaluation,
-    at_bar: LinearizedEvaluation,
-) -> Bound:
+def _bound(problem: SplitProblem, p: SlidingParameters, at_under: Evaluation, at_bar: LinearizedEvaluation) -> Bound:
     """The bound at z̄⁺, from ∇f at z_under and ∇g at z̄⁺.
 
     f̃(z̄⁺) is at most L/2 |z̄⁺ - z_under|² above its linearisation, which is a lower bound everywhere. So F is at least
     F(z̄⁺) + <v, z - z̄⁺> - L/2 |z̄⁺ - z_under|² + |z - z̄⁺|²/2 at every z. Its minimum over z is the bound by strong
     convexity with v as the gradient, and L/2 |z̄⁺ - z_under|² more.
     """
-    of_f, of_g = p.find_noise(at_under, constants[0]), p.find_noise(at_bar.original, constants[1])
+    of_f, of_g = p.find_noise(at_under, p.of_f), p.find_noise(at_bar.original, p.of_g)
     noise = of_f[0] + of_g[0], of_f[1] + of_g[1]
     eps = max(at_under.rounding.eps, at_bar.rounding.eps)
     by_gradient = require_constants(Sliding.name, problem).bound(p.split_norm(at_bar.grad_y), noise, eps)
@@ -144,17 +137,17 @@ def _bound(
     return by_gradient.lower(-0.5 * p.smoothness * square(norm(moved)))
 
 
-def _find_constants(problem: Problem) -> tuple[Constants, Constants]:
+def _find_parameters(problem: Problem) -> SlidingParameters:
     assert isinstance(problem, SplitProblem)
     both = problem.constants_of_both
     assert both is not None
-    return both
+    return sliding_parameters(*both)
 
 
 def explain_sliding(problem: Problem) -> str:
     """Why sliding should take fewer calls of ∇f than other methods, in words; empty if it should not, or cannot run."""
     if not isinstance(problem, SplitProblem) or problem.constants is None or not can_guard(problem.constants):
         return ""
-    p = sliding_parameters(*_find_constants(problem))
+    p = _find_parameters(problem)
     ratio = p.constants.L_y / p.smoothness
     return f"L_g is {ratio:.0f} times L_f" if ratio >= _CLEAR_RATIO else ""

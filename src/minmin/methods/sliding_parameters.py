@@ -32,6 +32,8 @@ class SlidingParameters(NamedTuple):
     constants : Constants
         1 and L of g̃, as those of a block y that is all of z. They are marked as adapted, so that inner solves do not
         check them: no message could tell which constant of f or g is wrong.
+    of_f, of_g : Constants
+        Those that they were derived from.
     accuracy : float
         σ.
     """
@@ -42,6 +44,8 @@ class SlidingParameters(NamedTuple):
     alpha: float
     lam: float
     constants: Constants
+    of_f: Constants
+    of_g: Constants
     accuracy: float = _ACCURACY
 
     def extrapolate(self, point: Parts, bar: Parts) -> Parts:
@@ -94,4 +98,6 @@ def sliding_parameters(of_f: Constants, of_g: Constants) -> SlidingParameters:
         alpha=0.5 * (math.sqrt(lam * lam + 4.0 * lam) - lam),
         lam=lam,
         constants=Constants(L_x=1.0, L_y=of_inner, mu_x=1.0, mu_y=1.0, source="adapted"),
+        of_f=of_f,
+        of_g=of_g,
     )

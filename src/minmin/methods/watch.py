@@ -37,6 +37,10 @@ _AT_EDGE = 1e-10
 longest step. Measured: docs/benchmarks/tuning.md."""
 
 
+Both = tuple[float, float]
+"""A number of each block: x, then y."""
+
+
 class Visit(NamedTuple):
     """A point x that a run has visited, with ∇ₓf and f there; f is NaN if it is not known."""
 
@@ -81,11 +85,11 @@ class Watch(NamedTuple):
     start_size: float
     last: Visit | None = None
     negative_curvature: float = 0.0
-    largest_gradients: tuple[float, float] = (0.0, 0.0)
+    largest_gradients: Both = (0.0, 0.0)
     largest_value: float = 0.0
     lowest_value: float = math.inf
-    sizes: tuple[float, float] = (math.inf, math.inf)
-    levels: tuple[float, float] = (0.0, 0.0)
+    sizes: Both = (math.inf, math.inf)
+    levels: Both = (0.0, 0.0)
     at_rounding_level: int = 0
     last_length: float = 0.0
     longest_visit: float = 0.0
@@ -95,12 +99,7 @@ class Watch(NamedTuple):
     jumps: int = 0
 
     def visit(
-        self,
-        evaluation: Evaluation,
-        value: float,
-        y: Sequence[YMemory],
-        weights: Sequence[float],
-        curvatures: tuple[float, float],
+        self, evaluation: Evaluation, value: float, y: Sequence[YMemory], weights: Sequence[float], curvatures: Both
     ) -> Watch:
         """Add a point where f was lowered in y, whether it becomes a candidate or not.
 
@@ -108,8 +107,12 @@ class Watch(NamedTuple):
         """
         new = Visit(evaluation.x, evaluation.grad_x, value)
         least, length = self.negative_curvature, 0.0
-        for part in y:
+        square_in_y = before_in_y = after_in_y = 0.0
+        for weight, part in zip(weights, y, strict=True):
             least, length = min(least, part.negative_curvature), max(length, part.distance)
+            square_in_y += weight * (part.distance * part.distance)
+            before_in_y += weight * part.slope_before
+            after_in_y += weight * part.slope_after
         if self.last is None:
             return self._replace(last=new, negative_curvature=least)
         rounding, x_norm = evaluation.rounding, norm(evaluation.x)
@@ -120,9 +123,10 @@ class Watch(NamedTuple):
         if length > math.sqrt(eps) * self.longest_visit:  # otherwise the change of gradient may be rounding
             of_terms = curvatures[0] * (x_norm * x_norm) + curvatures[1] * (rounding.y_norm * rounding.y_norm)
             value_size = self.largest_value + of_terms
-            in_x, in_y = self._largest_with(norms)
-            sizes = max(in_x, terms[0]), max(in_y, terms[1])
-            least = min(least, find_negative_curvature(self.last, new, step, y, weights, sizes, value_size, eps))
+            largest = self._largest_with(norms)
+            sizes = max(largest[0], terms[0]), max(largest[1], terms[1])
+            in_y = math.sqrt(square_in_y), before_in_y, after_in_y
+            least = min(least, find_negative_curvature(self.last, new, in_y, sizes, value_size, eps))
         return self._replace(
             last=new,
             negative_curvature=least,
@@ -158,9 +162,7 @@ class Watch(NamedTuple):
         """Add a point where f is not finite, a step in x away from a candidate."""
         return self._replace(last=None, edges=self.edges + (step < _AT_EDGE * self.longest))
 
-    def judge(
-        self, evaluation: Evaluation, sizes: tuple[float, float], value: float, curvatures: tuple[float, float]
-    ) -> Watch:
+    def judge(self, evaluation: Evaluation, sizes: Both, value: float, curvatures: Both) -> Watch:
         """Add a candidate, with the sizes of its gradients, and f there, or NaN.
 
         ``curvatures`` are the largest that were seen in x and in y.
@@ -184,7 +186,7 @@ class Watch(NamedTuple):
         """Whether ∇ₓf is much smaller than before."""
         return has_clearly_fallen(self.sizes[0], self.largest_gradients[0])
 
-    def _largest_with(self, norms: tuple[float, float]) -> tuple[float, float]:
+    def _largest_with(self, norms: Both) -> Both:
         return max(norms[0], self.largest_gradients[0]), max(norms[1], self.largest_gradients[1])
 
     @property
@@ -236,16 +238,14 @@ def _distance(evaluation: Evaluation) -> float:
     return max(norm(evaluation.x), evaluation.rounding.y_norm)
 
 
-def _term_sizes(curvatures: tuple[float, float], rounding: RoundingScale, x_norm: float) -> tuple[float, float]:
+def _term_sizes(curvatures: Both, rounding: RoundingScale, x_norm: float) -> Both:
     """The size of the terms that are summed in ∇ₓf and ∇ᵧf, by these largest curvatures; zero if one is unknown."""
     in_x, in_y = curvatures
     is_known = 0.0 < in_x < math.inf and 0.0 < in_y < math.inf
     return rounding.term_sizes(in_x, in_y, x_norm) if is_known else (0.0, 0.0)
 
 
-def _find_levels(
-    largest: tuple[float, float], curvatures: tuple[float, float], evaluation: Evaluation
-) -> tuple[float, float]:
+def _find_levels(largest: Both, curvatures: Both, evaluation: Evaluation) -> Both:
     """The sizes of ∇ₓf and ∇ᵧf that rounding errors may explain."""
     rounding = evaluation.rounding
     least, most = _ROUNDING_LEVEL * rounding.eps, math.sqrt(rounding.eps)
@@ -257,33 +257,21 @@ def _find_levels(
 
 
 def find_negative_curvature(
-    old: Visit,
-    new: Visit,
-    in_x: float,
-    y: Sequence[YMemory],
-    weights: Sequence[float],
-    largest: tuple[float, float],
-    value_size: float,
-    eps: float,
+    old: Visit, new: Visit, in_y: tuple[float, float, float], largest: Both, value_size: float, eps: float
 ) -> float:
     """The curvature of f between two visits in a row if it is clearly negative, else zero.
 
-    Between two points of a convex f at distance d, <∇f(old), d> <= f(new) - f(old) <= <∇f(new), d>. ``in_x`` is the
-    distance in x; the parts of y know their share of it and of the products. ``largest`` are the largest |∇ₓf| and
-    |∇ᵧf| of the run, or of the terms in them, and ``value_size`` that of f.
+    Between two points of a convex f at distance d, <∇f(old), d> <= f(new) - f(old) <= <∇f(new), d>. ``in_y`` is the
+    distance in y, and what y adds to both products. ``largest`` are the largest |∇ₓf| and |∇ᵧf| of the run, or of the
+    terms in them, and ``value_size`` that of f.
     """
-    square_in_y = before_in_y = after_in_y = 0.0
-    for weight, part in zip(weights, y, strict=True):
-        square_in_y += weight * (part.distance * part.distance)
-        before_in_y += weight * part.slope_before
-        after_in_y += weight * part.slope_after
-    in_y = math.sqrt(square_in_y)
-    square_distance = in_x * in_x + in_y * in_y
+    step = new.x - old.x
+    in_x = norm(step)
+    square_distance = in_x * in_x + in_y[0] * in_y[0]
     if not 0.0 < square_distance < math.inf:
         return 0.0
-    step = new.x - old.x
-    before, after = dot(old.gradient, step) + before_in_y, dot(new.gradient, step) + after_in_y
-    size = largest[0] * in_x + largest[1] * in_y
+    before, after = dot(old.gradient, step) + in_y[1], dot(new.gradient, step) + in_y[2]
+    size = largest[0] * in_x + largest[1] * in_y[0]
     found = after - before if is_clearly_negative(after - before, size, eps) else 0.0
     change = new.value - old.value
     rounding = VALUE_PRECISION * (abs(new.value) + abs(old.value)) + math.sqrt(eps) * value_size

@@ -20,7 +20,7 @@ from minmin.core.problem import Problem, Slice, require_constants_type, require_
 from minmin.core.structure import Structure, choose_prototype, join_arrays, make_structures
 from minmin.core.tree import find_leaves
 from minmin.core.vectors import copy_vector, largest_entry, norm
-from minmin.errors import InputError, MinMinError, as_number
+from minmin.errors import InputError, MinMinError, as_positive
 from minmin.problems.block_callables import BlockGradient, BlockValue, check_grads, explain_user_error
 
 
@@ -105,8 +105,8 @@ class Function(Problem):
                 raise InputError(f"{name} must be callable as {name}(x, y), got {function!r}")
         if value is None and grad_y is None:
             raise InputError("give grad_y or value: without ∇ᵧf, f must be known, and differences of it replace ∇ᵧf")
-        if value_error is not None and not 0.0 < as_number(value_error, "value_error") < math.inf:
-            raise InputError(f"value_error = {value_error} must be positive and finite")
+        if value_error is not None:
+            as_positive(value_error, "value_error")
         self.value_error = value_error
         self.value = value
         self.grad_x = grad_x

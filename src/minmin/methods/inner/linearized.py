@@ -5,7 +5,6 @@ It is BAM's inner problem with z = (x, y) in place of y, so BAM's inner solvers 
 
 from __future__ import annotations
 
-from minmin.core.bound import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice
 from minmin.core.second_order import SplitProblem
@@ -22,38 +21,33 @@ class SlidingCondition(ProximalCondition):
     Parameters
     ----------
     parameters : SlidingParameters
-    constants_of_g : Constants
     slope_noise : float
         The expected rounding error in ∇f̃(z_under).
     """
 
     place = "in g, "
 
-    def __init__(self, parameters: SlidingParameters, constants_of_g: Constants, slope_noise: float):
+    def __init__(self, parameters: SlidingParameters, slope_noise: float):
         super().__init__(parameters)
-        self._parameters, self._constants_of_g, self._slope_noise = parameters, constants_of_g, slope_noise
+        self._parameters, self._slope_noise = parameters, slope_noise
 
     def noise(self, goal: InnerGoal, evaluation: Evaluation) -> float:
         assert isinstance(evaluation, LinearizedEvaluation)
-        of_g = self._parameters.find_noise(evaluation.original, self._constants_of_g)
+        of_g = self._parameters.find_noise(evaluation.original, self._parameters.of_g)
         return self._slope_noise + self._parameters.join_norms(*of_g)
 
 
 def make_sliding_goal(
-    problem: SplitProblem,
-    at_center: Evaluation,
-    center: Parts,
-    offset: Parts,
-    parameters: SlidingParameters,
-    constants: tuple[Constants, Constants],
+    problem: SplitProblem, at_center: Evaluation, offset: Parts, parameters: SlidingParameters
 ) -> InnerGoal:
     """The inner problem of sliding: min_z A(z), from the centre z_under plus ``offset``.
 
-    ``at_center`` is the evaluation of f at z_under, and ``constants`` are those of f and of g.
+    ``at_center`` is the evaluation of f at z_under.
     """
+    center = parameters.join(at_center.x, at_center.y)
     slice_ = _LinearizedSlice(problem, center, parameters.find_gradient(at_center, -1.0), parameters)
-    slope_noise = parameters.join_norms(*parameters.find_noise(at_center, constants[0]))
-    rule = SlidingCondition(parameters, constants[1], slope_noise)
+    slope_noise = parameters.join_norms(*parameters.find_noise(at_center, parameters.of_f))
+    rule = SlidingCondition(parameters, slope_noise)
     return make_proximal_goal(slice_, center, offset, parameters, rule=rule)
 
 

@@ -13,7 +13,7 @@ from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
 from minmin.core.term import Term
-from minmin.core.vectors import dot, norm, square
+from minmin.core.vectors import dot, norm
 from minmin.methods.estimates import count_stuck
 from minmin.methods.inner.curved import LbfgsSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, Rule
@@ -84,6 +84,14 @@ class YMemory(NamedTuple):
     outside_domain: bool = False
     checks_values: bool = False
 
+    def see(self, least: float, largest: float, negative: float) -> YMemory:
+        """The same with the curvature of a step, or of the blocks inside: the least and largest, and a negative one."""
+        return self._replace(
+            min_curvature_seen=min(self.min_curvature_seen, least),
+            max_curvature_seen=max(self.max_curvature_seen, largest),
+            negative_curvature=min(self.negative_curvature, negative),
+        )
+
 
 class AllowedGain(Rule):
     """The gain that is left is at most ``allowed``: the decrease of f that is still possible in y.
@@ -106,14 +114,9 @@ class AllowedGain(Rule):
     takes 367 calls of ∇ₓ with 0.3 and 0.5, and 344 with 0.9."""
 
     def __init__(self, memory: YMemory, allowed: float | None, *, proves: bool):
-        self.gain = 0.0
-        self.min_curvature_seen = memory.min_curvature_seen
-        self.max_curvature_seen = memory.max_curvature_seen
-        self.negative_curvature = memory.negative_curvature
-        self.longest_step = memory.longest_step
-        self.takes_target = proves
+        self.gain, self.seen = 0.0, memory
+        self.takes_target = self._proves = proves
         self._allowed = allowed
-        self._proves = proves
 
     def begin(self, first: InnerPoint) -> InnerPoint:
         return first if math.isfinite(first.residual) else first._replace(solved=True)
@@ -132,11 +135,8 @@ class AllowedGain(Rule):
                 return False
             self.gain = 0.0
             return point.residual == 0.0
-        if goal.term is None:
-            self.gain = square(point.residual) / (2.0 * goal.convexity)
-        else:
-            reached = Reached(point.target, goal.smoothness)
-            self.gain = find_gap(goal.term, point.v, point.gradient, goal.convexity, reached=reached).value
+        reached = None if goal.term is None else Reached(point.target, goal.smoothness)
+        self.gain = find_gap(goal.term, point.v, point.gradient, goal.convexity, reached=reached).value
         return not self.gain > self._find_allowed()
 
     def is_worthwhile(self, slope: float, *, informed: bool) -> bool:
@@ -152,23 +152,20 @@ class AllowedGain(Rule):
     def learn(self, goal: InnerGoal, new: InnerPoint, product: float, size: float) -> None:
         """Keep the curvature that a step has shown."""
         eps, length = new.evaluation.rounding.eps, math.sqrt(size)
-        self.longest_step = max(self.longest_step, length)
-        if not length > math.sqrt(eps) * self.longest_step:  # its change of gradient may be rounding
+        self.seen = seen = self.seen._replace(longest_step=max(self.seen.longest_step, length))
+        if not length > math.sqrt(eps) * seen.longest_step:  # its change of gradient may be rounding
             return
         if product > 0.0:
-            self.min_curvature_seen = min(self.min_curvature_seen, product / size)
-            self.max_curvature_seen = max(self.max_curvature_seen, product / size)
+            self.seen = seen.see(product / size, product / size, 0.0)
             return
-        terms = max(goal.largest_gradient, new.residual, self.max_curvature_seen * norm(new.v))  # summed in ∇ᵧf
+        terms = max(goal.largest_gradient, new.residual, seen.max_curvature_seen * norm(new.v))  # summed in ∇ᵧf
         if is_clearly_negative(product, length * terms, eps):
-            self.negative_curvature = min(self.negative_curvature, product / size)
+            self.seen = seen.see(math.inf, 0.0, product / size)
 
     def include(self, inside: YMemory) -> None:
         """Include what was seen of the blocks inside, where y holds several."""
         self.gain += inside.gain
-        self.min_curvature_seen = min(self.min_curvature_seen, inside.min_curvature_seen)
-        self.max_curvature_seen = max(self.max_curvature_seen, inside.max_curvature_seen)
-        self.negative_curvature = min(self.negative_curvature, inside.negative_curvature)
+        self.seen = self.seen.see(inside.min_curvature_seen, inside.max_curvature_seen, inside.negative_curvature)
 
 
 @dataclass(frozen=True)
@@ -283,17 +280,8 @@ class DescendInY(YTask):
             point, _ = goal.finish(point)
         if not math.isfinite(point.residual):
             return before._replace(outside_domain=True), point.evaluation
-        new = before._replace(
-            y=point.v,
-            solver=solver_memory,
-            inside=inside,
-            min_curvature_seen=rule.min_curvature_seen,
-            max_curvature_seen=rule.max_curvature_seen,
-            negative_curvature=rule.negative_curvature,
-            largest_gradient=goal.largest_gradient,
-            longest_step=rule.longest_step,
-            gain=max(rule.gain, 0.0),
-        )
+        largest, gain = goal.largest_gradient, max(rule.gain, 0.0)
+        new = rule.seen._replace(y=point.v, solver=solver_memory, inside=inside, largest_gradient=largest, gain=gain)
         return new, point.evaluation
 
 
