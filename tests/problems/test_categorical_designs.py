@@ -12,8 +12,8 @@ from design_promises import require_products_of
 import minmin
 from minmin import InputError
 from minmin.extend import CategoricalDesign, MixedDesign
+from minmin.numerics import row_pieces
 from minmin.problems import GLM, Design, Softmax
-from minmin.problems.linear import row_pieces
 from minmin.problems.linear.categories import OnesDesign
 from minmin.problems.linear.checked_designs import make_design
 

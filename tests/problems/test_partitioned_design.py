@@ -12,8 +12,9 @@ from design_promises import require_products_of
 import minmin
 from minmin import InputError
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
+from minmin.numerics import row_pieces
 from minmin.problems import GLM, Softmax
-from minmin.problems.linear import partitioned, row_pieces
+from minmin.problems.linear import partitioned
 from minmin.problems.linear.designs import DenseDesign
 from minmin.problems.linear.partitioned import PartitionedDesign
 

@@ -11,11 +11,11 @@ from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.estimators.blocks import Columns
 from minmin.estimators.counts import count_pairs, count_stored, is_sparse
 from minmin.estimators.table import RowMatrix
+from minmin.numerics.row_pieces import MOST_PAIRS
 from minmin.problems.linear.categories import OnesDesign
 from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import Design
 from minmin.problems.linear.partitioned import PartitionedDesign
-from minmin.problems.linear.row_pieces import MOST_PAIRS
 from minmin.problems.linear.rows.parts import RowDesign
 
 MULTIPLICATIONS_PER_PAIR, _MULTIPLICATIONS_IF_MANY = 30, 100

@@ -1,1 +1,1 @@
-"""Numerical algorithms: conjugate gradients, Lanczos, L-BFGS, a step search, and small dense systems."""
+"""Numerical algorithms: conjugate gradients, Lanczos, L-BFGS, a step search, small dense systems, sparse products."""

@@ -14,8 +14,7 @@ import scipy.sparse
 from minmin.core.bound import Constants
 from minmin.errors import InputError
 from minmin.numerics.lanczos import ritz_values
-
-Matrix = np.ndarray[Any, Any]
+from minmin.numerics.row_pieces import Matrix, gram
 
 EXACT_UP_TO = 1500
 """Up to this size eigenvalues are computed exactly, above it by Lanczos with a margin.
@@ -83,14 +82,6 @@ def bound_squared_norm(matrix: Any, weights: Matrix) -> tuple[float, int]:
         return np.asarray(transposed @ (weights * (matrix @ v)))
 
     return bound_largest_eigenvalue(apply, columns), passes
-
-
-def gram(matrix: Any, weights: Matrix, other: Any = None) -> Matrix:
-    """Aᵀ diag(w) B as a dense matrix; by default B is A."""
-    right = matrix if other is None else other
-    weighted = right.multiply(weights[:, None]).tocsr() if scipy.sparse.issparse(right) else right * weights[:, None]
-    product = matrix.T @ weighted
-    return np.asarray(product.todense() if scipy.sparse.issparse(product) else product)
 
 
 def largest_eigenvalue(symmetric: Matrix) -> float:

@@ -11,9 +11,8 @@ import scipy.sparse
 
 from minmin.core.arrays import Array
 from minmin.errors import InputError, as_count, require_values
+from minmin.numerics.row_pieces import Matrix, RowPieces, add_mirrored, count_rows_at_once
 from minmin.problems.linear.designs import NumpyDesign, piece_rows
-from minmin.problems.linear.row_pieces import RowPieces, add_mirrored, count_rows_at_once
-from minmin.problems.spectrum import Matrix
 
 _LARGEST_INT32 = int(np.iinfo(np.int32).max)
 

@@ -16,8 +16,7 @@ from scipy.linalg import get_blas_funcs
 
 from minmin.core.arrays import Array, reshape, to_like, to_numpy, zeros
 from minmin.errors import InputError
-from minmin.problems.linear.row_pieces import RowPairs, RowPieces, share
-from minmin.problems.spectrum import Matrix, gram
+from minmin.numerics.row_pieces import Matrix, RowPairs, RowPieces, gram, share
 
 _ROWS_AT_A_TIME = 2048
 """The number of rows of a dense design that are weighted at a time, so that they stay in the CPU cache.

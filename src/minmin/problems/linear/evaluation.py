@@ -15,12 +15,12 @@ from minmin.core.preconditioner import Preconditioner
 from minmin.core.rows import Reduction, RowSum, RowVector, map_rows, prefetch, request
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
+from minmin.numerics.row_pieces import Matrix
 from minmin.problems.linear.designs import select
 from minmin.problems.linear.duality_rounding import prefetch_sums
 from minmin.problems.linear.losses.base import MarginHessian
 from minmin.problems.linear.preconditioner import LinearPreconditioner, couple_outputs
 from minmin.problems.linear.unboundedness import is_unbounded_along
-from minmin.problems.spectrum import Matrix
 
 if TYPE_CHECKING:
     from minmin.problems.linear.model import LinearModel

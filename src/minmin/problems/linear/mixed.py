@@ -12,9 +12,9 @@ import scipy.sparse
 
 from minmin.core.arrays import Array, namespace_of, to_like, to_numpy
 from minmin.errors import InputError
+from minmin.numerics.row_pieces import Matrix, gram
 from minmin.problems.linear.checked_designs import make_design
 from minmin.problems.linear.designs import DenseDesign, Design, piece_rows, select
-from minmin.problems.spectrum import Matrix, gram
 
 _COLUMNS_AT_A_TIME = 8
 """How many columns of a dense part are weighted at a time to compute its products with other parts."""

@@ -19,6 +19,7 @@ from minmin.core.rows import map_rows
 from minmin.core.second_order import SecondOrderProblem
 from minmin.core.term import Term
 from minmin.core.vectors import square
+from minmin.numerics.row_pieces import gram
 from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
 from minmin.problems.linear.checked_designs import make_designs, refuse_huge
 from minmin.problems.linear.columns import check_columns, fingerprint_column, load_blocks
@@ -39,7 +40,6 @@ from minmin.problems.spectrum import (
     ValidPairs,
     bound_squared_norm,
     convexity_frontier,
-    gram,
     norm_pairs,
     smoothness_frontier,
 )

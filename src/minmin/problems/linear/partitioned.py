@@ -13,10 +13,9 @@ import scipy.sparse
 from minmin.core.arrays import Array
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
+from minmin.numerics.row_pieces import Matrix, gram, run_tasks, share, sum_tasks, transpose
 from minmin.problems.linear.categories import OnesDesign
 from minmin.problems.linear.designs import DenseDesign, Design, NumpyDesign, SparseDesign, piece_rows, wrap_matrix
-from minmin.problems.linear.row_pieces import run_tasks, share, sum_tasks, transpose
-from minmin.problems.spectrum import Matrix, gram
 
 _NUMBERS_PER_PIECE, _LEAST_NUMBERS_PER_COLUMN = 1_000_000, 8
 """A piece has about this many numbers, so that handing it to another thread takes little of its time. Every piece of a

@@ -10,11 +10,11 @@ from array_api_compat import device
 
 from minmin.core.arrays import Array, identity, largest, namespace_of, reshape, sum_rows, to_like
 from minmin.core.second_order import Gauge
+from minmin.numerics.row_pieces import Matrix
 from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.losses import FAR, Loss
 from minmin.problems.linear.losses.base import MarginHessian, require_targets
 from minmin.problems.linear.penalties import Penalty
-from minmin.problems.spectrum import Matrix
 
 _ROWS_AT_A_TIME = 1024
 """The number of rows that :meth:`SoftmaxLoss.rises` looks at before it looks further. Along most directions one of the

@@ -14,9 +14,9 @@ from minmin.core.second_order import Gauge
 from minmin.core.tree import identify
 from minmin.core.vectors import dot
 from minmin.errors import InputError, UserCodeError
+from minmin.numerics.row_pieces import Matrix
 from minmin.problems.linear.designs import Design, select
 from minmin.problems.linear.penalties import Penalty
-from minmin.problems.spectrum import Matrix
 
 FAR = 1.0
 """Margins farther from zero than this get the curvature of a parabola, since the loss's own curvature may vanish. At

@@ -13,13 +13,13 @@ from minmin.core.arrays import Array
 from minmin.core.rows import Reduction, RowValue, RowVector, map_rows, reduce_rows, request
 from minmin.core.second_order import Gauge
 from minmin.errors import InputError
+from minmin.numerics.row_pieces import Matrix
 from minmin.problems.linear.designs import Design, NumpyDesign
 from minmin.problems.linear.losses.base import DiagonalHessian, DualPoint, Loss, MarginHessian
 from minmin.problems.linear.partitioned import PartitionedDesign
 from minmin.problems.linear.penalties import Penalty
 from minmin.problems.linear.rows.group import RowCount, digest
 from minmin.problems.linear.rows.session import RowSession, keep
-from minmin.problems.spectrum import Matrix
 
 _DESCRIBE = attrgetter("shape", "prototype.dtype", "is_dense", "stored")
 

@@ -14,7 +14,8 @@ import numpy as np
 import scipy.sparse
 
 from minmin.core.arrays import Array
-from minmin.problems.spectrum import Matrix
+
+Matrix = np.ndarray[Any, Any]
 
 _NUMBERS_PER_PIECE, _MOST_PIECES = 500_000, 8
 """A piece has at least this many numbers, so that handing it to another thread takes little of its time; there are at
@@ -243,3 +244,11 @@ def _count_later(matrix: Any) -> Matrix:
     """For every stored entry, how many entries of its row are stored from there on, itself included."""
     row_ends: Matrix = np.repeat(matrix.indptr[1:], np.diff(matrix.indptr))
     return row_ends - np.arange(matrix.nnz)
+
+
+def gram(matrix: Any, weights: Matrix, other: Any = None) -> Matrix:
+    """Aᵀ diag(w) B as a dense matrix; by default B is A."""
+    right = matrix if other is None else other
+    weighted = right.multiply(weights[:, None]).tocsr() if scipy.sparse.issparse(right) else right * weights[:, None]
+    product = matrix.T @ weighted
+    return np.asarray(product.todense() if scipy.sparse.issparse(product) else product)

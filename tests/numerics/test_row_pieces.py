@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from minmin.problems.linear import row_pieces
-from minmin.problems.linear.row_pieces import RowPieces
+from minmin.numerics import row_pieces
+from minmin.numerics.row_pieces import RowPieces
 
 
 @pytest.fixture
