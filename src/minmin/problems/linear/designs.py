@@ -279,6 +279,10 @@ class SparseDesign(NumpyDesign):
     def row_squares(self, v: Array) -> Array:
         return self._squared.image(v)
 
+    @cached_property
+    def row_norms_squared(self) -> Array:
+        return self._squared.image(np.ones(self.shape[1], dtype=self.dtype))
+
     def columns(self, chosen: Matrix) -> SparseDesign:
         return SparseDesign(self.matrix[:, chosen])
 
