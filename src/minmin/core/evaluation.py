@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import to_numpy
-from minmin.core.bound import RoundingScale
+from minmin.core.bound import RoundingScale, half_square_over
 from minmin.core.counting import Tally
 from minmin.core.model_gap import BlockGap, Reached, find_gap, find_residual
 from minmin.core.term import Term
@@ -128,10 +128,14 @@ class Evaluation(ABC):
 
     def estimate_in_y(self, curvature: float) -> float:
         """The same for an estimate, with a curvature that a run has seen."""
+        if self.term_y is None:
+            return half_square_over(self.grad_y_norm, curvature)
         return self.gap_in_y(curvature).value
 
     def residual_in_y(self, curvature: float) -> float:
         """The norm of :func:`find_residual` in y."""
+        if self.term_y is None:
+            return self.grad_y_norm
         return norm(find_residual(self.term_y, self.y, self.grad_y, curvature))
 
     def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:

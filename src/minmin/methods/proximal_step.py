@@ -49,5 +49,7 @@ def find_sizes(evaluation: Evaluation, curvatures: tuple[float, float]) -> tuple
 
     That is zero at a minimum, where the gradient is not.
     """
-    in_x = norm(find_residual(evaluation.term_x, evaluation.x, evaluation.grad_x, curvatures[0]))
-    return in_x, evaluation.residual_in_y(curvatures[1])
+    in_y = evaluation.residual_in_y(curvatures[1])
+    if evaluation.term_x is None:
+        return evaluation.grad_x_norm, in_y
+    return norm(find_residual(evaluation.term_x, evaluation.x, evaluation.grad_x, curvatures[0])), in_y

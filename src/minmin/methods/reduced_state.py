@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
+from minmin.core.bound import half_square_over
 from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import find_gap
 from minmin.core.vectors import Vector
@@ -85,7 +86,9 @@ class ReducedState(NamedTuple):
         in_x = min(max(least_curvature(self.pairs), of_secants / _MOST_BELOW_SECANTS), of_secants)
         in_y = min(map(attrgetter("min_curvature_seen"), self.y))
         gain = self.gain if math.isfinite(self.gain) else 0.0
-        of_x = find_gap(evaluation.term_x, evaluation.x, evaluation.grad_x, in_x).value
+        of_x = half_square_over(evaluation.grad_x_norm, in_x)
+        if evaluation.term_x is not None:
+            of_x = find_gap(evaluation.term_x, evaluation.x, evaluation.grad_x, in_x).value
         return of_x + max(evaluation.estimate_in_y(in_y), gain)
 
 
