@@ -15,7 +15,7 @@ import numpy as np
 
 import minmin
 from minmin.extend import Tally
-from minmin.methods.inner.rules import make_proximal_goal
+from minmin.methods.inner.rules import ProximalCondition
 from minmin.methods.inner.solvers import find_solver
 from minmin.methods.theory import block_parameters
 from minmin.problems import GLM
@@ -42,7 +42,7 @@ def solve_once(problem: GLM, inner: str, seed: int) -> tuple[int, float]:
     tally, solver = Tally(), find_solver(inner)
     center, parameters = np.ones(problem.d_y), block_parameters(problem.constants)
     slice_ = problem.counted(tally).fix(np.ones(problem.d_x))
-    objective = make_proximal_goal(slice_, center, 0.0 * center, parameters)
+    objective = ProximalCondition(parameters).make_goal(slice_, center, 0.0 * center)
     point, _ = solver.solve(objective, solver.init(center, seed))
     assert point.solved
     return tally["rows_y"], objective.smoothness / objective.convexity

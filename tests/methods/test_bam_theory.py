@@ -11,7 +11,7 @@ from minmin.core.counting import Tally
 from minmin.core.start import make_start
 from minmin.methods import Bam
 from minmin.methods.inner.curved import LbfgsSolver
-from minmin.methods.inner.rules import make_proximal_goal
+from minmin.methods.inner.rules import ProximalCondition
 from minmin.methods.inner.solvers import INNER_SOLVERS, find_solver
 from minmin.methods.needs import Need
 from minmin.methods.theory import block_parameters
@@ -149,7 +149,7 @@ def test_inner_solvers_meet_the_condition_within_their_bound(seed, log_curvature
     tally = Tally()
     parameters = block_parameters(problem.constants)._replace(lam=10.0**log_lam_L)
     center = 10 ** rng.uniform(-2, 2) * rng.standard_normal(problem.d_y)
-    sub = make_proximal_goal(problem.counted(tally).fix(np.ones(1)), center, 0.0 * center, parameters)
+    sub = ProximalCondition(parameters).make_goal(problem.counted(tally).fix(np.ones(1)), center, 0.0 * center)
     solver = find_solver(inner)
     point, _ = solver.solve(sub, solver.init(center))
     assert point.solved
@@ -177,7 +177,7 @@ def test_a_useless_direction_falls_back_on_accelerated_gradient():
     tally = Tally()
     center = np.ones(5)
     parameters = block_parameters(problem.constants)
-    sub = make_proximal_goal(problem.counted(tally).fix(np.ones(3)), center, 0.0 * center, parameters)
+    sub = ProximalCondition(parameters).make_goal(problem.counted(tally).fix(np.ones(3)), center, 0.0 * center)
     solver = Lost()
     point, _ = solver.solve(sub, solver.init(center))
     assert point.solved

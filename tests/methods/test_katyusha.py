@@ -13,7 +13,7 @@ from minmin.core.counting import Tally
 from minmin.lab import katyusha
 from minmin.lab.katyusha import KatyushaParameters, KatyushaSolver, RowDraws, find_parameters, mix, move
 from minmin.methods import Bam, CuttingPlane, ReducedLbfgs
-from minmin.methods.inner.rules import make_proximal_goal
+from minmin.methods.inner.rules import ProximalCondition
 from minmin.methods.theory import block_parameters
 from minmin.problems import GLM, Composite, Quadratic, Softmax
 from minmin.problems.linear.designs import DenseDesign, Design, SparseDesign
@@ -176,7 +176,9 @@ def test_y_may_be_zero():
 def inner_problem(problem, tally):
     center = np.ones(problem.d_y)
     parameters = block_parameters(problem.constants)
-    return make_proximal_goal(problem.counted(tally).fix(np.ones(problem.d_x)), center, 0.0 * center, parameters)
+    return ProximalCondition(parameters).make_goal(
+        problem.counted(tally).fix(np.ones(problem.d_x)), center, 0.0 * center
+    )
 
 
 def test_useless_steps_fall_back_on_accelerated_gradient(monkeypatch):

@@ -81,7 +81,7 @@ def test_a_bad_direction_is_guarded_by_bam(monkeypatch):
     """With useless directions the run becomes BAM's, and takes a constant times BAM's calls."""
     problem = Quadratic.random(d_x=20, d_y=5, coupling=1.0)
     bam = minmin.minimize(problem, method="bam", tol=1e-6)
-    monkeypatch.setattr(ReducedStep, "_find_direction", lambda self, state, units: -1e-9 * state.gradient)
+    monkeypatch.setattr(ReducedStep, "_find_direction", lambda self, state: -1e-9 * state.gradient)
     r = minmin.minimize(problem, method="reduced-lbfgs", tol=1e-6)
     assert r.success
     assert "BAM took over after" in r.message

@@ -70,6 +70,7 @@ class CoordinateMethod(Method):
     """
 
     state_types: ClassVar[tuple[type, ...]] = (CoordinateState, Pair, SecantPoint)
+    takes = frozenset({Feature.PARTS, Feature.BLOCKS})
     rescale: bool = False
     certify_every: int | None = None
     seed: int = 0
@@ -85,10 +86,6 @@ class CoordinateMethod(Method):
     @property
     def needs(self) -> frozenset[Need]:
         return find_constant_needs(may_be_flat=self.radius is not None)
-
-    @property
-    def takes(self) -> frozenset[Feature]:
-        return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def aim(self, tol: float) -> Method:
         every = _CERTIFY_STAGES_EVERY if self.certify_every is None else self.certify_every

@@ -12,7 +12,7 @@ from minmin.errors import as_positive
 from minmin.methods.base import NO_TARGET, Candidate, Method, Target
 from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
-from minmin.methods.needs import KNOWN_CONSTANTS, Need, require_constants
+from minmin.methods.needs import KNOWN_CONSTANTS, require_constants
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import momentum, theory_patience
 
@@ -62,6 +62,7 @@ class InexactOuter(Method):
 
     name: ClassVar[str] = "inexact-outer"
     state_types: ClassVar[tuple[type, ...]] = (InexactOuterState, *SolveY.memory_types, SecantPoint)
+    needs = KNOWN_CONSTANTS
     takes_target: ClassVar[bool] = True
     accuracy: float | None = None
 
@@ -69,10 +70,6 @@ class InexactOuter(Method):
         if self.accuracy is not None:
             accuracy = as_positive(self.accuracy, "accuracy", ": how far f may be above min_y f(x, y)")
             object.__setattr__(self, "accuracy", accuracy)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        return KNOWN_CONSTANTS
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> InexactOuterState:
         task = SolveY("nag", 0.0, require_constants(self.name, problem))

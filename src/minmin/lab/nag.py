@@ -56,6 +56,7 @@ class Nag(AdaptableMethod):
 
     name: ClassVar[str] = "nag"
     state_types: ClassVar[tuple[type, ...]] = (NagState, SecantPoint)
+    takes = ALL_FEATURES - {Feature.REMOTE}
     rescale: bool = False
     radius: float | str | None = None
     adaptive: bool = False
@@ -68,10 +69,6 @@ class Nag(AdaptableMethod):
     @property
     def needs(self) -> frozenset[Need]:
         return find_constant_needs(adaptive=self.adaptive, may_be_flat=self.radius is not None)
-
-    @property
-    def takes(self) -> frozenset[Feature]:
-        return ALL_FEATURES - {Feature.REMOTE}
 
     def aim(self, tol: float) -> Method:
         if self.adaptive:

@@ -152,7 +152,7 @@ class Bam(AdaptableMethod):
 
     def step(self, problem: Problem, state: BamState) -> BamState:
         half = self._make_half(problem)
-        scheme, L_x = find_scheme(self.scheme)(half.constants), half.constants.L_x
+        scheme, L_x = find_scheme(self.scheme, half.constants), half.constants.L_x
         x_under = scheme.extrapolate(*state.x)
         y, evaluation = problem.fix(x_under).run_on_parts(half, state.y)
         x, x_bar, x_end = scheme.x_half(state.x, x_under, evaluation.grad_x, problem.term_x)

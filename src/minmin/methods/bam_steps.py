@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -15,7 +14,7 @@ from minmin.core.problem import Slice, YTask
 from minmin.core.vectors import Vector
 from minmin.methods.estimates import count_stuck
 from minmin.methods.inner.goal import InnerGoal, InnerPoint
-from minmin.methods.inner.rules import ProximalParameters, make_proximal_goal
+from minmin.methods.inner.rules import ProximalCondition, ProximalParameters
 from minmin.methods.inner.solvers import find_solver
 from minmin.methods.nested_bam import solve_nested
 from minmin.numerics.lbfgs import Pairs
@@ -31,10 +30,10 @@ SCHEMES = {
 """The steps of BAM: where they begin, and both halves. A method keeps two points of each block, such as y and ȳ."""
 
 
-@functools.cache
-def find_scheme(name: str) -> Callable[[Constants], BlockParameters | TripleParameters]:
-    """What makes the parameters of the steps from the constants."""
-    scheme: Callable[[Constants], BlockParameters | TripleParameters] = resolve_name(SCHEMES[name])
+@functools.lru_cache(maxsize=64)
+def find_scheme(name: str, constants: Constants) -> BlockParameters | TripleParameters:
+    """The scheme with this name, for these constants."""
+    scheme: BlockParameters | TripleParameters = resolve_name(SCHEMES[name])(constants)
     return scheme
 
 
@@ -89,9 +88,9 @@ class YHalf(YTask):
         return YState(y, y, 0.0 * y, find_solver(self.inner).init(y, self.seed))
 
     def run(self, part: Slice, state: YState) -> tuple[YState, Evaluation]:
-        scheme = find_scheme(self.scheme)(self.constants)
+        scheme = find_scheme(self.scheme, self.constants)
         y_under = scheme.extrapolate(state.y, state.y_bar)
-        goal = make_proximal_goal(part, y_under, state.offset, scheme, largest_gradient=state.largest_gradient)
+        goal = ProximalCondition(scheme).make_goal(part, y_under, state.offset, state.largest_gradient)
         nested = part.nested
         if nested is None or nested.constants is None:
             found, memory = find_solver(self.inner).solve(goal, state.solver)

@@ -82,6 +82,7 @@ class CuttingPlane(Method):
 
     name: ClassVar[str] = "cutting-plane"
     state_types: ClassVar[tuple[type, ...]] = (CuttingState, Cut, Ball, Grid, SecantPoint, *DescendInY.memory_types)
+    takes = frozenset({Feature.PARTS, Feature.BLOCKS})
     radius: float | None = None
     inner: str = "lbfgs"
 
@@ -93,10 +94,6 @@ class CuttingPlane(Method):
     @property
     def needs(self) -> frozenset[Need]:
         return find_solver(self.inner).needs | {Need.VALUES, Need.FEW_IN_X}
-
-    @property
-    def takes(self) -> frozenset[Feature]:
-        return frozenset({Feature.PARTS, Feature.BLOCKS})
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> CuttingState:
         task = DescendInY(self.inner, None, problem.constants, stateless=False)

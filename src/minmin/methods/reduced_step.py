@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from minmin.core.arrays import Array, to_like
+from minmin.core.arrays import to_like
 from minmin.core.bound import VALUE_PRECISION, is_same_point
 from minmin.core.evaluation import Evaluation, explain_nonfinite
 from minmin.core.problem import Problem
@@ -67,7 +67,7 @@ class ReducedStep:
     def __init__(self, problem: Problem, inner: str, *, stateless: bool, target: Target = NO_TARGET):
         self._problem, self._target = problem, target
         self._constants = constants = problem.constants
-        self._term, self._has_value = problem.term_x, problem.has_value
+        self._term, self._units, self._has_value = problem.term_x, problem.units_x, problem.has_value
         self._is_watched = constants is None and not problem.has_noisy_gradients
         # As far as constants tell, f may rise so fast along a step that y goes astray at an x that is then rejected.
         self._may_explode = constants is not None and math.isinf(max(constants.L_x, constants.L_y))
@@ -117,8 +117,7 @@ class ReducedStep:
 
     def take(self, state: ReducedState) -> ReducedState:
         """The state after a step in x, or one where f was only lowered in y."""
-        units = self._problem.units_x
-        direction = self._find_direction(state, units)
+        units, direction = self._units, self._find_direction(state)
         search = StepSearch(state.x, state.gradient, direction, self._term, units, _OVERSHOOT)
         if search.slope == 0.0 and norm(direction) == 0.0:
             lowered, evaluation, _ = self._descend_in_y(state, state.x, None)
@@ -131,22 +130,18 @@ class ReducedStep:
             allowed = None if math.isinf(state.gain) else ratio * expected_gain
             lowered, evaluation, _ = self._descend_in_y(state, state.x, allowed)
             return self._judge(lowered._replace(inner_tolerance_ratio=ratio, stuck=state.stuck + 1), evaluation)
-        moved, evaluation, found = self._move_x(state, search, units, state.inner_tolerance_ratio * expected_gain)
+        moved, evaluation, found = self._move_x(state, search, state.inner_tolerance_ratio * expected_gain)
         if found and not is_same_point(units * state.x, units * moved.x, evaluation.rounding.eps):
             return self._judge(moved, evaluation)
         # An inaccurate y, or bad pairs, can look like rounding. Rule them out first: tighten y, drop the pairs.
-        restarted = moved._replace(
-            stuck=state.stuck + 1,
-            inner_tolerance_ratio=_TIGHTEN_WHEN_STUCK * state.inner_tolerance_ratio,
-            pairs=Pairs(),
-            gain=math.inf,
-        )
-        return self._judge(restarted, evaluation)
+        stuck, ratio = state.stuck + 1, _TIGHTEN_WHEN_STUCK * state.inner_tolerance_ratio
+        moved = moved._replace(stuck=stuck, inner_tolerance_ratio=ratio, pairs=Pairs(), gain=math.inf)
+        return self._judge(moved, evaluation)
 
-    def _find_direction(self, state: ReducedState, units: Array | float) -> Vector:
+    def _find_direction(self, state: ReducedState) -> Vector:
         """The step to try: in the problem's units, in which the pairs are, and then in those of x."""
         assert state.gradient is not None
-        constants, pairs = self._constants, state.pairs
+        constants, pairs, units = self._constants, state.pairs, self._units
         L = constants.L_x if constants is not None and isinstance(units, float) else math.inf
         x, gradient = units * state.x, state.gradient * (1.0 / units)
         if self._term is not None:
@@ -181,11 +176,9 @@ class ReducedStep:
         new = state._replace(x=x, gradient=evaluation.grad_x, y=y, gain=gain, calls=calls, watch=watch)
         return new, evaluation, True
 
-    def _move_x(
-        self, state: ReducedState, search: StepSearch, units: Array | float, allowed: float
-    ) -> tuple[ReducedState, Evaluation, bool]:
+    def _move_x(self, state: ReducedState, search: StepSearch, allowed: float) -> tuple[ReducedState, Evaluation, bool]:
         """The state after the step, the evaluation there, and whether the step is good enough."""
-        term, lowest, retries = self._term, state.watch.lowest_value, False
+        term, units, lowest, retries = self._term, self._units, state.watch.lowest_value, False
         start, gradient, kept = search.start, search.gradient, None if term is None else _KEPT_PAIRS_WITH_TERM
         while True:
             state, evaluation, is_inside = self._descend_in_y(state, search.v, allowed, retries=retries)

@@ -61,11 +61,7 @@ def describe() -> dict[str, str]:
 
 
 def build(
-    method: object,
-    problem: Problem,
-    options: dict[str, Any],
-    seed: int | None,
-    keywords: Keywords = OF_MINIMIZE,
+    method: object, problem: Problem, options: dict[str, Any], seed: int | None, keywords: Keywords = OF_MINIMIZE
 ) -> tuple[Method, str]:
     """The method as an object, and why "auto" chose it (empty for another method).
 

@@ -81,18 +81,12 @@ class Sliding(Method):
 
     name: ClassVar[str] = "sliding"
     state_types: ClassVar[tuple[type, ...]] = (SlidingState, YState, SecantPoint, Pairs)
+    takes = frozenset[Feature]()
+    needs = KNOWN_CONSTANTS | {Need.SPLIT}
     inner: str = "lbfgs"
 
     def __post_init__(self) -> None:
         require_choice("inner", self.inner, INNER)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        return KNOWN_CONSTANTS | {Need.SPLIT}
-
-    @property
-    def takes(self) -> frozenset[Feature]:
-        return frozenset()
 
     def init(self, problem: SplitProblem, x: Vector, y: Vector) -> SlidingState:
         z = _find_parameters(problem).join(x, y)

@@ -89,8 +89,7 @@ def theory_patience(rate: float, kappa: float) -> int:
 
 def can_guard(constants: Constants) -> bool:
     """Whether BAM can take over."""
-    finite = math.isfinite(constants.L_x) and math.isfinite(constants.L_y)
-    return finite and constants.mu_x > 0.0 and constants.mu_y > 0.0
+    return math.isfinite(constants.L_x + constants.L_y) and min(constants.mu_x, constants.mu_y) > 0.0
 
 
 def is_behind(constants: Constants, calls: int, first_bound: float, best_bound: float) -> bool:

@@ -138,12 +138,10 @@ class InnerGoal:
         self.start = start if self.term is None else self.term.project(start)
         self.center, self.shift = center, shift
         self.largest_gradient = largest_gradient
-        self.units = units
-        self.checks_values = checks_values
+        self.units, self.checks_values = units, checks_values
         self.smoothness: float = math.inf if constants is None else constants.L_y + shift
         self.convexity: float = 0.0 if constants is None else constants.mu_y + shift
-        self.gradients = 0
-        self.most_gradients = 0
+        self.gradients = self.most_gradients = 0
         self._first: InnerPoint | None = None
 
     @cached_property

@@ -11,7 +11,7 @@ from minmin.core.second_order import SplitProblem
 from minmin.core.vectors import Parts
 from minmin.core.wrapped import WrappedEvaluation
 from minmin.methods.inner.goal import InnerGoal
-from minmin.methods.inner.rules import ProximalCondition, make_proximal_goal
+from minmin.methods.inner.rules import ProximalCondition
 from minmin.methods.sliding_parameters import SlidingParameters
 
 
@@ -47,8 +47,7 @@ def make_sliding_goal(
     center = parameters.join(at_center.x, at_center.y)
     slice_ = _LinearizedSlice(problem, center, parameters.find_gradient(at_center, -1.0), parameters)
     slope_noise = parameters.join_norms(*parameters.find_noise(at_center, parameters.of_f))
-    rule = SlidingCondition(parameters, slope_noise)
-    return make_proximal_goal(slice_, center, offset, parameters, rule=rule)
+    return SlidingCondition(parameters, slope_noise).make_goal(slice_, center, offset)
 
 
 class _LinearizedSlice(Slice):

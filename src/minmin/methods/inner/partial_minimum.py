@@ -151,8 +151,9 @@ class AllowedGain(Rule):
 
     def learn(self, goal: InnerGoal, new: InnerPoint, product: float, size: float) -> None:
         """Keep the curvature that a step has shown."""
-        eps, length = new.evaluation.rounding.eps, math.sqrt(size)
-        self.seen = seen = self.seen._replace(longest_step=max(self.seen.longest_step, length))
+        seen, eps, length = self.seen, new.evaluation.rounding.eps, math.sqrt(size)
+        if length > seen.longest_step:
+            self.seen = seen = seen._replace(longest_step=length)
         if not length > math.sqrt(eps) * seen.longest_step:  # its change of gradient may be rounding
             return
         if product > 0.0:

@@ -30,7 +30,7 @@ class ProximalCondition(Rule):
     """Hardly matters: 0.1 to 0.99 take 6588 to 6610 calls of ∇ᵧ on the paper's quadratics, and all the same on a1a."""
 
     def __init__(self, parameters: ProximalParameters):
-        self.lam, self.accuracy = parameters.lam, parameters.accuracy
+        self.parameters, self.lam, self.accuracy = parameters, parameters.lam, parameters.accuracy
 
     def is_met(self, goal: InnerGoal, point: InnerPoint) -> bool:
         return point.residual * self.lam <= self.accuracy * point.distance or point.residual <= goal.noise(point)
@@ -48,26 +48,12 @@ class ProximalCondition(Rule):
         kappa = goal.smoothness / goal.convexity
         return max(2, math.ceil(time * math.log(8.0 * kappa * (self.lam * goal.smoothness / self.accuracy) ** 2)))
 
-
-def make_proximal_goal(
-    slice_: Slice,
-    center: Array,
-    offset: Array,
-    parameters: ProximalParameters,
-    *,
-    rule: ProximalCondition | None = None,
-    largest_gradient: float = 0.0,
-) -> InnerGoal:
-    """BAM's inner problem: min_v A(v) until condition (2) holds, from the centre y_under plus ``offset``."""
-    return InnerGoal(
-        slice_,
-        center + offset,
-        ProximalCondition(parameters) if rule is None else rule,
-        parameters.constants,
-        center=center,
-        shift=1.0 / parameters.lam,
-        largest_gradient=largest_gradient,
-    )
+    def make_goal(self, slice_: Slice, center: Array, offset: Array, largest_gradient: float = 0.0) -> InnerGoal:
+        """BAM's inner problem: min_v A(v) until this condition holds, from the centre y_under plus ``offset``."""
+        constants, shift = self.parameters.constants, 1.0 / self.lam
+        return InnerGoal(
+            slice_, center + offset, self, constants, center=center, shift=shift, largest_gradient=largest_gradient
+        )
 
 
 class ProvedAccuracy(Rule):
