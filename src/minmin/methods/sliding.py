@@ -19,7 +19,7 @@ from minmin.methods.base import Candidate, Method, require_choice
 from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.linearized import LinearizedEvaluation, make_sliding_goal
 from minmin.methods.inner.solvers import find_solver
-from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
+from minmin.methods.needs import KNOWN_CONSTANTS, TERMS, Feature, Need, require_constants
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.sliding_parameters import SlidingParameters, sliding_parameters
 from minmin.methods.theory import can_guard, theory_patience
@@ -97,7 +97,11 @@ class Sliding(Method):
 
     @property
     def refuses(self) -> Mapping[Feature, str]:
-        return dict.fromkeys((Feature.PARTS, Feature.BLOCKS, Feature.REMOTE), "f and g share one x and one y")
+        of_split = dict.fromkeys((Feature.PARTS, Feature.BLOCKS, Feature.REMOTE), "f and g share one x and one y")
+        of_solver = find_solver(self.inner).refuses
+        if Feature.TERM_Y in of_solver:  # for which y is all of z
+            of_solver = dict.fromkeys(TERMS, of_solver[Feature.TERM_Y])
+        return {**of_split, **of_solver}
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> SlidingState:
         z = _find_parameters(problem).join(x, y)
