@@ -12,13 +12,18 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import minmin
+from minmin import federated
+from minmin.federated.engine_factory import open_engine
+from minmin.federated.problem import Federation
+from minmin.federated.session import Policy, Session
 from minmin.methods import Method
-from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, find_misfits
-from minmin.methods.registry import METHODS, find_kind
+from minmin.methods.needs import KNOWN_CONSTANTS, TERMS, Feature, Need, find_misfits
+from minmin.methods.registry import METHODS, describe, find_kind
 from minmin.problems import GLM, Composite, Function, Quadratic, Split
 from minmin.terms import L1
 
@@ -54,15 +59,53 @@ def _describe(kind: type[Method], option: str) -> str:
 
 
 def tabulate_methods() -> str:
-    """What every method needs of a problem, and what it takes, with its default options."""
-    rows = ["| method | needs | takes |", "|---|---|---|"]
+    """What every method is, what it needs of a problem, and what it takes, with its default options."""
+    rows = ["| method | what it is | needs | takes |", "|---|---|---|---|"]
     for name in METHODS:
         method = find_kind(name)()
-        needs = ["constants with finite L and mu > 0"] if method.needs >= KNOWN_CONSTANTS else []
-        needs += [need.value for need in Need if need in method.needs and need not in KNOWN_CONSTANTS]
         takes = [feature.value for feature in Feature if feature in method.takes]
-        rows.append(f"| `{name}` | {', '.join(needs) or 'nothing'} | {', '.join(takes) or 'nothing of these'} |")
+        cells = [
+            f"`{name}`",
+            METHOD_LINES[name].rstrip("."),
+            _list_needs(method),
+            ", ".join(takes) or "nothing of these",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def tabulate_options() -> str:
+    """What the values of options need and refuse, where that differs from the default."""
+    rows = ["| option | needs | refuses |", "|---|---|---|"]
+    for name, options in OPTIONS:
+        method = find_kind(name)(**options)
+        words = ", ".join(f"{option}={value!r}" for option, value in options.items())
+        reasons = {
+            reason: [f.value for f in Feature if method.refuses.get(f) == reason] for reason in method.refuses.values()
+        }
+        refused = [f"{', '.join(features)}: {reason}" for reason, features in reasons.items()]
+        rows.append(f"| `{name}`, `{words}` | {_list_needs(method)} | {'; '.join(refused) or 'nothing'} |")
+    return "\n".join(rows)
+
+
+def _list_needs(method: Method) -> str:
+    needs = ["constants with finite L and mu > 0"] if method.needs >= KNOWN_CONSTANTS else []
+    known = KNOWN_CONSTANTS if needs else frozenset()
+    needs += [need.value for need in Need if need in method.needs - known]
+    return ", ".join(needs) or "nothing"
+
+
+OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("reduced-lbfgs", {"inner": "newton"}),
+    ("reduced-lbfgs", {"inner": "nag"}),
+    ("bam", {"inner": "newton"}),
+    ("bam", {"inner": "nag-ogmg"}),
+    ("bam", {"inner": "katyusha"}),
+    ("bam", {"scheme": "triple-momentum"}),
+    ("bam", {"radius": 1.0}),
+    ("bam", {"adaptive": True}),
+]
+METHOD_LINES = describe()
 
 
 def _make_glm(loss: str = "logistic") -> GLM:
@@ -75,6 +118,23 @@ def _make_function() -> Function:
     return Function(lambda x, y: 0.0, lambda x, y: x, lambda x, y: y, d_x=2, d_y=2)
 
 
+def _make_blocks() -> Quadratic:
+    return Quadratic(np.eye(3), np.ones(3), sizes=[1, 1, 1])
+
+
+def _make_functions_of_blocks() -> Function:
+    return Function(lambda *blocks: 0.0, grads=[lambda *blocks: blocks[0]] * 3, sizes=[1, 1, 1])
+
+
+def _make_federation(term: minmin.terms.Term | None = None) -> Federation:
+    clients = [federated.Client(Composite(_make_glm(), term_y=term) if term else _make_glm()) for _ in range(2)]
+    with open_engine(clients, "local") as (engine, count):
+        session = Session(engine, count, Policy(None, 0))
+        federation = Federation(session, session.describe(), values=True)
+    federation.term_x = term
+    return federation
+
+
 PROBLEMS: dict[str, Callable[[], minmin.Problem]] = {
     "`Quadratic`": lambda: Quadratic.random(d_x=2, d_y=2),
     "`GLM`, `Softmax`": _make_glm,
@@ -83,39 +143,62 @@ PROBLEMS: dict[str, Callable[[], minmin.Problem]] = {
     "`Sum` of GLMs": lambda: minmin.Sum([_make_glm(), _make_glm()]),
     "`Split` of GLMs": lambda: Split(_make_glm(), _make_glm()),
     "`Split` of functions": lambda: Split(_make_function(), _make_function()),
-    "`Composite` of a GLM, bounds": lambda: Composite(_make_glm(), L1(1.0), L1(1.0)),
-    "`Composite` of a function, bounds": lambda: Composite(_make_function(), L1(1.0), L1(1.0)),
-    "three blocks": lambda: Quadratic(np.eye(3), np.ones(3), sizes=[1, 1, 1]),
+    "`Composite` of a GLM, or bounds": lambda: Composite(_make_glm(), L1(1.0), L1(1.0)),
+    "`Composite` of a function, or bounds": lambda: Composite(_make_function(), L1(1.0), L1(1.0)),
+    "`Composite` of a `Sum`": lambda: Composite(minmin.Sum([_make_glm(), _make_glm()]), L1(1.0), L1(1.0)),
+    "`Composite` of a `Split`": lambda: Composite(Split(_make_glm(), _make_glm()), L1(1.0), L1(1.0)),
+    "three blocks of a `Quadratic`": _make_blocks,
+    "three blocks of functions": _make_functions_of_blocks,
+    "three blocks with terms or bounds": lambda: Composite(_make_blocks(), L1(1.0), L1(1.0)),
+    "mu = 0 in a block": lambda: Quadratic(np.diag([1.0, 0.0]), np.zeros(2), 1),
+    "a federation": _make_federation,
+    "a federation with terms": lambda: _make_federation(L1(1.0)),
 }
 
 
 def tabulate_problems() -> str:
-    """Which method runs on which problem, and with what; a dash where it never does."""
+    """Which method runs on which problem, with footnotes that say why it does not."""
     columns: dict[tuple[str, ...], list[str]] = {}  # methods that run on the same problems share a column
+    notes: dict[str, int] = {}
     for name in METHODS:
-        cells = tuple(_say_whether(find_kind(name)(), make()) for make in PROBLEMS.values())
+        cells = tuple(_say_whether(find_kind(name)(), make(), notes) for make in PROBLEMS.values())
         columns.setdefault(cells, []).append(f"`{name}`")
     rows = [f"| problem | {' | '.join(', '.join(names) for names in columns.values())} |"]
     rows.append("|---" * (len(columns) + 1) + "|")
     for words, cells in zip(PROBLEMS, zip(*columns, strict=True), strict=True):
         rows.append(f"| {words} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+    return "\n".join([*rows, "", *(f"{number}. {note}." for note, number in notes.items())])
 
 
-def _say_whether(method: Method, problem: minmin.Problem) -> str:
-    misfits = list(find_misfits(method, problem))
-    if not misfits:
-        return "yes"
-    (first, *_) = misfits
-    given = {Need.CONSTANTS, Need.POSITIVE_MU, Need.VALUES}
-    return f"with {first.value}" if first in given else "–"
+def _say_whether(method: Method, problem: minmin.Problem, notes: dict[str, int]) -> str:
+    """A tick, or the number of the note that says why not."""
+    misfit = next(find_misfits(method, problem), None)
+    if misfit is None:
+        return "✓"
+    if isinstance(misfit, Need):
+        note = _LACKS.get(misfit, f"It needs {misfit.value}")
+    else:
+        reason, what = method.refuses.get(misfit, ""), "terms" if misfit in TERMS else misfit.value
+        note = f"It does not take {what}" + (f": {reason}" if reason else "")
+    return f"– ({notes.setdefault(note, len(notes) + 1)})"
+
+
+_LACKS = {
+    Need.CONSTANTS: "It needs constants, given or estimated; `bam` and `nag` estimate them with `adaptive=True`",
+    Need.FINITE_L: "It needs a finite L: constants that hold for the run, or `adaptive=True` for `bam` and `nag`",
+    Need.POSITIVE_MU: "It needs mu > 0: add a penalty, or give `bam`, `nag`, `acdm` and `lincoupling` a `radius`",
+    Need.SPLIT: "It needs f + g: `minmin.problems.Split(f, g)`",
+}
+"""What may be given, in place of what is needed."""
 
 
 _OPTIONS = '        - Any option of "reduced-lbfgs", which it then takes.\n', "\n\n    Returns\n"
 PARTS: list[tuple[str, str, Callable[[], str], tuple[str, str]]] = [
     ("src/minmin/solve.py", "options", describe_options, _OPTIONS),
-    ("docs/guides/methods.md", "needs", tabulate_methods, ("scripts/tables.py: needs -->", "\n<!-- end -->")),
-    ("docs/guides/runs-where.md", "problems", tabulate_problems, ("scripts/tables.py: problems -->", "\n<!-- end -->")),
+    ("README.md", "methods", tabulate_methods, ("scripts/tables.py: methods -->", "\n<!-- end -->")),
+    ("docs/guides/methods.md", "methods", tabulate_methods, ("scripts/tables.py: methods -->", "\n<!-- end -->")),
+    ("docs/guides/methods.md", "options", tabulate_options, ("scripts/tables.py: options -->", "\n<!-- end -->")),
+    ("docs/guides/methods.md", "problems", tabulate_problems, ("scripts/tables.py: problems -->", "\n<!-- end -->")),
 ]
 """The files, and the text before and after what is made."""
 

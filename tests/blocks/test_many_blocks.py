@@ -240,8 +240,6 @@ def test_what_takes_two_blocks_alone_says_so():
         minmin.minimize(problem, np.zeros(2), np.zeros(4))
     with pytest.raises(minmin.InputError, match="leave outer and cost_ratio out"):
         minmin.minimize(problem, method="bam", outer="y")
-    with pytest.raises(minmin.UnsupportedError, match="inner='newton' takes two blocks"):
-        minmin.minimize(problem, method="bam", inner="newton")
     with pytest.raises(minmin.InputError, match=r"bounds_y is for two blocks; .* bounds=\[...\] with 3 entries"):
         minmin.minimize(problem, bounds_y=(0.0, 1.0))
     with pytest.raises(minmin.InputError, match="Split takes no problem with sizes"):

@@ -6,6 +6,7 @@ import pytest
 import minmin
 from composite.cases import draw_case
 from composite.independent import find_minima
+from minmin.problems import Composite, Quadratic, Split
 
 OPTIONS = (
     {"method": "reduced-lbfgs"},
@@ -16,6 +17,11 @@ OPTIONS = (
     {"method": "nag"},
     {"method": "reduced-lbfgs", "outer": "y"},
     {"method": "bam", "outer": "y"},
+    {"method": "inexact-outer"},
+    {"method": "alternating"},
+    {"method": "alternating", "accelerated": False},
+    {"method": "bam", "inner": "newton", "outer": "y"},
+    {"method": "reduced-lbfgs", "inner": "newton"},
 )
 
 
@@ -60,3 +66,18 @@ def test_no_bound_is_below_the_true_gap(seed):
         assert r.status in ("converged", "budget", "stalled")
         assert r.status != "stalled" or single, r
     assert ends.count("converged") >= 80
+
+
+def test_no_bound_of_sliding_is_below_the_true_gap():
+    """f and g are parts of one quadratic, with other shares of x and of y."""
+    rng = np.random.default_rng(0)
+    for minimum in find_minima([draw_case(rng, condition=50.0) for _ in range(30)]):
+        case, share = minimum.case, rng.uniform(0.1, 0.9)
+        c, parts = case.constants, []
+        for part in (share, 1.0 - share):
+            constants = minmin.Constants(part * c.L_x, part * c.L_y, part * c.mu_x, part * c.mu_y)
+            parts.append(Quadratic(part * case.H, part * case.b, case.x.size, constants))
+        problem = Composite(Split(*parts), case.x.to_term(), case.y.to_term())
+        inner = str(rng.choice(["lbfgs", "nag"]))
+        tol = 1e-8 * minimum.size
+        assert run_and_compare(minimum, problem, 1e-6 * tol, method="sliding", inner=inner, tol=tol).success

@@ -90,8 +90,8 @@ PROVOKED = {
         make_glm(target=ROWS[:, 0], loss="poisson"), method="bam"
     ),
     "method 'reduced-newton' needs": lambda: minmin.minimize(plain_function(), method="reduced-newton"),
-    "method 'reduced-newton' does not": lambda: minmin.minimize(
-        Composite(QUADRATIC, term_x=minmin.terms.L1(0.1)), method="reduced-newton"
+    "a cut needs a subgradient": lambda: minmin.minimize(
+        Composite(QUADRATIC, term_x=minmin.terms.L1(0.1)), method="cutting-plane"
     ),
     "inner='newton' needs": lambda: minmin.minimize(plain_function(), method="reduced-lbfgs", inner="newton"),
     # data

@@ -132,6 +132,21 @@ def test_a_resumed_run_is_the_whole_run_bit_for_bit(tmp_path):
     assert_same_run(whole, minmin.minimize(problem, **options, checkpoint=file))
 
 
+def test_a_term_in_y_leaves_it_a_fraction_of_the_rows_of_nag():
+    problem = Composite(tall_glm(n=1000, alpha_x=1e-2, alpha_y=1e-4), term_y=minmin.terms.L1(1e-4))
+    calls = {i: minmin.minimize(problem, method="bam", inner=i, tol=1e-8).calls for i in ("nag", "katyusha")}
+    assert calls["katyusha"]["rows_y"] < 0.6 * calls["nag"]["rows_y"]
+
+
+def test_with_a_radius_y_needs_no_penalty():
+    problem = tall_glm(n=1000, alpha_y=0.0)
+    r = minmin.minimize(problem, method="bam", inner="katyusha", radius=30.0, tol=1e-4)
+    assert r.success
+    assert r.certified
+    assert r.calls["rows_y"] > 2 * N * r.calls["grad_y"]
+    assert r.fun - minmin.minimize(problem, tol=1e-9).fun <= 1e-4
+
+
 @pytest.mark.parametrize("options", [{"adaptive": True}, {"scheme": "triple-momentum"}, {"outer": "auto"}])
 def test_it_goes_with_other_options_of_bam(options):
     problem = tall_glm()
@@ -142,9 +157,15 @@ def test_it_goes_with_other_options_of_bam(options):
     assert r.calls["rows_y"] > N * r.calls["grad_y"]
 
 
-def test_a_sum_of_glms_and_a_term_in_x():
-    terms = [tall_glm(seed=seed) for seed in (0, 2)]
-    for problem in (minmin.Sum(terms), Composite(terms[0], term_x=minmin.terms.L1(0.01))):
+def test_sums_of_glms_and_terms():
+    glms, l1 = [tall_glm(seed=seed) for seed in (0, 2)], minmin.terms.L1(0.01)
+    box = minmin.terms.Box(-0.3, 0.3)
+    for problem in (
+        minmin.Sum(glms),
+        Composite(glms[0], term_x=l1),
+        Composite(glms[0], l1, box),
+        Composite(minmin.Sum(glms), l1, [box, l1]),
+    ):
         r = minmin.minimize(problem, method="bam", inner="katyusha", tol=1e-8)
         assert r.success
         assert r.certified
@@ -283,7 +304,6 @@ REFUSED = {
     "the loss 'poisson' has no bound on its curvature": poisson_with_constants,
     "the loss 'softmax' has several margins per row": softmax,
     "term 1: a Quadratic is not": lambda: minmin.Sum([tall_glm(n=9), Quadratic.random(d_x=4, d_y=2)]),
-    "does not support a term in y": lambda: Composite(tall_glm(n=9), term_y=minmin.terms.L1(0.1)),
 }
 
 
@@ -304,8 +324,6 @@ def test_a_federation_is_refused():
 
 
 def test_options_that_do_not_go_together_are_refused():
-    with pytest.raises(minmin.InputError, match="inner='katyusha' does not take a radius"):
-        Bam(inner="katyusha", radius=1.0)
     with pytest.raises(minmin.InputError, match="seed"):
         Bam(inner="katyusha", seed=-1)
     with pytest.raises(minmin.InputError, match=r"seed = 3 is for a method given by name"):

@@ -162,8 +162,6 @@ def test_what_it_cannot_minimise_is_refused():
         minmin.UnsupportedError, match=r"not a Quadratic: give minmin.problems.Split\(f, g\), with f the"
     ):
         minmin.minimize(split.f, method="sliding")
-    with pytest.raises(minmin.UnsupportedError, match="does not support terms"):
-        minmin.minimize(split, method="sliding", bounds_x=(0.0, None))
     with pytest.raises(minmin.InputError, match="unknown inner 'newton'"):
         minmin.minimize(split, method="sliding", inner="newton")
     f, g = split.f, as_function(split.g)

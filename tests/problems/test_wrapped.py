@@ -112,11 +112,16 @@ def test_wrappers_say_what_they_change_and_keep_the_other_traits():
         swapped.d_x = 1
 
 
-def test_rows_are_not_drawn_of_a_regularised_problem():
-    regularized = Regularized(draw_glm(np.random.default_rng(0)), (np.ones(4), np.ones(3)), (0.1, 0.2))
-    for problem in (regularized, minmin.Sum([regularized])):
-        with pytest.raises(minmin.UnsupportedError, match="its regularisation is not a sum over rows"):
-            minmin.minimize(problem, method="bam", inner="katyusha")
+def test_the_rows_of_a_wrapped_problem_are_those_inside():
+    rng = np.random.default_rng(0)
+    glm = draw_glm(rng)
+    regularized = Regularized(Composite(glm, term_y=L1(0.5)), (np.ones(4), np.ones(3)), (0.1, 0.2))
+    (part,) = regularized.fix(rng.standard_normal(4)).parts
+    known, new = (part.at(rng.standard_normal(3)) for _ in range(2))
+    n = glm.X.shape[0]
+    change = part.estimate_change(known, new.y, np.arange(n), np.ones(n))
+    assert np.allclose(change, new.grad_y - known.grad_y, rtol=1e-10)
+    assert np.array_equal(part.find_row_smoothness(), glm.fix(part.x).find_row_smoothness())
 
 
 def test_swapped_blocks_swap_passes_and_terms_too():

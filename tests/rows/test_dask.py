@@ -58,6 +58,20 @@ def test_a_model_of_dask_arrays(loss, dense):
     agree(*(minmin.minimize(model, method="reduced-newton", tol=1e-9) for model in (here, there)))
 
 
+def test_estimated_constants_can_be_given_back():
+    X, Y, target, _, _ = make_data("logistic")
+    blocks = [da.from_array(block, chunks=(150, block.shape[1])) for block in (X.toarray(), Y)]
+    alphas = {"alpha_x": 0.1, "alpha_y": 0.1}
+    constants = minmin.estimate_constants(minmin.problems.GLM(*blocks, target, **alphas))
+    there = minmin.problems.GLM(*blocks, target, constants=constants, **alphas)
+    best = minmin.minimize(minmin.problems.GLM(X, Y, target, **alphas), tol=1e-10)
+    for options in ({"method": "bam"}, {"method": "bam", "outer": "y", "inner": "newton"}, {"method": "alternating"}):
+        r = minmin.minimize(there, tol=1e-6, **options)
+        assert r.status == "converged"
+        assert not r.certified
+        assert r.fun - best.fun <= 1e-6
+
+
 FITS = [
     (BlockLogisticRegression, lambda frame, rng: np.where(frame.a + rng.logistic(size=len(frame)) > 0, "yes", "no")),
     (BlockLogisticRegression, lambda frame, rng: rng.choice(["red", "green", "blue"], len(frame))),

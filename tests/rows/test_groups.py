@@ -55,7 +55,12 @@ def test_without_constants_methods_that_need_none_run_and_others_name_one():
     with pytest.raises(minmin.UnsupportedError, match=r"give constants=.*or method='reduced-lbfgs'"):
         minmin.minimize(model, method="bam")
     best = minmin.minimize(model, tol=1e-9)
-    for options in ({"method": "reduced-lbfgs"}, {"method": "bam", "adaptive": True}, {"bounds_x": (-9.0, 9.0)}):
+    for options in (
+        {"method": "reduced-lbfgs"},
+        {"method": "reduced-lbfgs", "inner": "newton", "outer": "y"},
+        {"method": "bam", "adaptive": True},
+        {"bounds_x": (-9.0, 9.0)},
+    ):
         r = minmin.minimize(model, tol=1e-6, **options)
         assert r.status == "converged"
         assert r.fun - best.fun <= 1e-6

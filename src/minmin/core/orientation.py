@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, TypeVar
 
+from minmin.core.arrays import Array, identity, namespace_of
 from minmin.core.bound import Constants, RoundingScale
 from minmin.core.counting import Tally
 from minmin.core.evaluation import Evaluation
@@ -31,7 +32,7 @@ class Outer(Enum):
 
 
 class Swapped(Wrapped):
-    """Any problem with its blocks exchanged. Fixing x precomputes nothing, and there are no Hessians."""
+    """Any problem with its blocks exchanged. Fixing x precomputes nothing; of the Hessian there is H_yy alone."""
 
     # What is known of the rows and units of the original does not hold with its blocks exchanged.
     constants_for = Problem.constants_for
@@ -53,7 +54,7 @@ class Swapped(Wrapped):
             part_structures=(),
             blocks=None,
             is_second_order=False,
-            has_y_hessian=False,
+            has_y_hessian=original.is_second_order,
             bounds_by_data=False,
         )
 
@@ -95,6 +96,14 @@ class _SwappedEvaluation(WrappedEvaluation):
 
     def find_largest_entry(self, grad_x: Vector, grad_y: Vector) -> float:
         return self.original.find_largest_entry(grad_y, grad_x)
+
+    gauge = None
+
+    def hess_yy(self) -> Array:
+        """H_xx of the original, by a product with each of its columns."""
+        at, columns = self.original, identity(self.y.shape[0], self.y)
+        products = [at.hess_product(at.slice.along(columns[i, :]), 0.0 * at.y) for i in range(self.y.shape[0])]
+        return namespace_of(self.y).stack(products)
 
     def _compute_grad_x(self) -> Vector:
         return self.original.grad_y

@@ -45,10 +45,6 @@ class Regularized(Wrapped):
         in_x, in_y = self.mu
         return replace(c, L_x=c.L_x + in_x, L_y=c.L_y + in_y, mu_x=c.mu_x + in_x, mu_y=c.mu_y + in_y)
 
-    @property
-    def why_no_rows(self) -> str:
-        return super().why_no_rows or "its regularisation is not a sum over rows"
-
     def fix(self, x: Vector) -> SecondOrderSlice:
         return _RegularizedSlice(self.original.fix(x), self.center, self.mu)
 
@@ -132,6 +128,9 @@ class _RegularizedSlice(WrappedSlice):
     def __init__(self, original: Slice, center: tuple[Vector, Vector], mu: tuple[float, float]):
         super().__init__(original)
         self.center, self.mu = center, mu
+
+    def estimate_change(self, known: Any, y: Array, rows: Any, factors: Any) -> Array:
+        return super().estimate_change(known, y, rows, factors) + self.mu[1] * (y - known.y)
 
     @property
     def nested(self) -> Problem | None:

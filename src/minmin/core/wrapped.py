@@ -14,6 +14,7 @@ from minmin.core.bound import Constants
 from minmin.core.counting import UNCOUNTED, Tally
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice
+from minmin.core.rows import RowSum
 from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice
 from minmin.core.vectors import Vector
 
@@ -78,8 +79,8 @@ class Wrapped(SecondOrderProblem):
     identity = forwarded(Problem.identity)
 
 
-class WrappedSlice(SecondOrderSlice):
-    """A slice around another one.
+class WrappedSlice(SecondOrderSlice, RowSum):
+    """A slice around another one; a sum over rows if that is one.
 
     Attributes
     ----------
@@ -116,6 +117,10 @@ class WrappedSlice(SecondOrderSlice):
         twin.x = twin.original.x
         return twin
 
+    def estimate_change(self, known: Any, y: Array, rows: Any, factors: Any) -> Array:
+        return self.original.estimate_change(known.original, y, rows, factors)  # type: ignore[attr-defined]
+
+    find_row_smoothness = forwarded(RowSum.find_row_smoothness)
     units = forwarded(Slice.units)
     units_y = forwarded(Slice.units_y)
     nested = forwarded(Slice.nested)

@@ -30,7 +30,7 @@ from minmin.loop.progress import Clock, Progress
 from minmin.loop.stopping import RunEnded, StoppingCriteria
 from minmin.methods.base import Method
 from minmin.methods.needs import Feature
-from minmin.methods.registry import build, check_method, names_for
+from minmin.methods.registry import METHODS, build, check_method, names_for
 from minmin.problems.composite import check_term, make_box
 from minmin.result import Record, Result
 
@@ -133,7 +133,7 @@ def run(
         has the columns ``bytes_up``, ``bytes_down`` and ``client_seconds``, all cumulative.
     """
     clock = Clock()
-    if not isinstance(method, Method) and method not in names():
+    if not isinstance(method, Method) and method not in (*names(), *METHODS):  # of its own methods, it tells why
         raise UnsupportedError(f"method {method!r} does not run in a federation: {near_names(method, names())}")
     criteria = StoppingCriteria(
         tol=tol, rtol=rtol, gtol=gtol, max_grad_x=rounds, max_seconds=max_seconds, assume_convex=assume_convex

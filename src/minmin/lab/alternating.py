@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from minmin.core.bound import Constants
 from minmin.core.evaluation import Evaluation
+from minmin.core.model_gap import Reached, find_gap
 from minmin.core.problem import Problem
+from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, parts_of, square
 from minmin.lab.direct_blocks import DirectBlocks, factorize_blocks, has_direct_blocks
 from minmin.methods.base import Candidate, Method, require_flag
@@ -109,7 +112,8 @@ class Alternating(Method):
 
     It is Nesterov's method on F(x) = min_y f(x, y) in the norm of B; a minimisation over x replaces the gradient step.
     If the Hessian is constant, B = H_xx and m = 1 - ρ², ρ being the largest singular value of H_xx^{-½} H_xy H_yy^{-½}.
-    With at most 1000 variables per block it is factorised once, and minimisations are direct solves. Other blocks are
+    With at most 1000 variables per block it is factorised once, and minimisations are direct solves. With terms,
+    minimisations include them, and B⁻¹∇ₓf is that of a proximal gradient step. Other blocks are
     minimised by Newton's method if there is a Hessian of the block, else by L-BFGS, until the gradient is as small as
     its rounding error. There B = L_x I and m = μ_x/L_x are often pessimistic. So the momentum is first that of FISTA,
     which needs no m, with a restart where <∇F(x_under), x̄⁺ - x̄> > 0. Once that has taken twice the iterations that BAM
@@ -135,6 +139,7 @@ class Alternating(Method):
     """
 
     name: ClassVar[str] = "alternating"
+    takes_terms: ClassVar[bool] = True
     state_types: ClassVar[tuple[type, ...]] = (
         AlternatingState,
         Extrapolation,
@@ -152,9 +157,8 @@ class Alternating(Method):
         return KNOWN_CONSTANTS
 
     @property
-    def takes(self) -> frozenset[Feature]:
-        """Not a federation: y must be here to minimise over x."""
-        return frozenset({Feature.PARTS, Feature.BLOCKS})
+    def refuses(self) -> Mapping[Feature, str]:
+        return {Feature.REMOTE: "clients keep their y"}
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> AlternatingState:
         constants = require_constants(self.name, problem)
@@ -180,14 +184,21 @@ class Alternating(Method):
         y, evaluation = _minimize_y(problem, constants, state)
         problem.tally.add("min_y")
         grad_x = evaluation.grad_x
-        if direct is None:
+        if problem.has_terms:
+            x, slack = _minimize_x_with_terms(problem, constants, evaluation, state.x)
+            reached = _take_proximal_step(problem.term_x, constants, evaluation)
+            step = reached - evaluation.x
+            grad_x = -constants.L_x * step
+            bound = problem.bound_with_terms(evaluation, Reached(reached, constants.L_x)).lower(-slack)
+        elif direct is None:
             x, gained = _minimize_x(problem, constants, evaluation, state.x)
             step = (-1.0 / constants.L_x) * grad_x
+            bound = problem.bound(evaluation).lower(gained)
         else:
             step, gained = -direct.solve_x(grad_x), square(evaluation.grad_x_norm) / (2.0 * constants.L_x)
             x = state.x._replace(y=evaluation.x + step)
+            bound = problem.bound(evaluation).lower(gained)
         problem.tally.add("min_x")
-        bound = problem.bound(evaluation).lower(gained)
         new = state._replace(
             x=x,
             y=y,
@@ -241,14 +252,35 @@ def _minimize_x(
     problem: Problem, constants: Constants, evaluation: Evaluation, memory: YMemory
 ) -> tuple[YMemory, float]:
     """Minimise over x from an evaluation. The new x, and a lower bound of the decrease of f, by strong convexity."""
-    swapped = problem.swapped()
-    new, end = _make_task(swapped, constants.swapped()).run(swapped.fix(evaluation.y), memory._replace(y=evaluation.x))
+    new, end = _lower_in_x(problem, constants, evaluation, memory)
     step = evaluation.x - new.y
     return new, max(dot(end.grad_y, step) + 0.5 * constants.mu_x * dot(step, step), 0.0)
 
 
+def _minimize_x_with_terms(
+    problem: Problem, constants: Constants, evaluation: Evaluation, memory: YMemory
+) -> tuple[YMemory, float]:
+    """Minimise over x from an evaluation. The new x, and how far above the minimum over x it may still be."""
+    new, end = _lower_in_x(problem, constants, evaluation, memory)
+    return new, find_gap(problem.term_x, new.y, end.grad_y, constants.mu_x, eps=end.rounding.eps).value
+
+
+def _lower_in_x(
+    problem: Problem, constants: Constants, evaluation: Evaluation, memory: YMemory
+) -> tuple[YMemory, Evaluation]:
+    swapped = problem.swapped()
+    return _make_task(swapped, constants.swapped()).run(swapped.fix(evaluation.y), memory._replace(y=evaluation.x))
+
+
+def _take_proximal_step(term: Term | None, constants: Constants, evaluation: Evaluation) -> Vector:
+    """Where a proximal gradient step of length 1/L_x in x ends."""
+    x = evaluation.x - (1.0 / constants.L_x) * evaluation.grad_x
+    return x if term is None else term.prox(x, 1.0 / constants.L_x)
+
+
 def _make_task(problem: Problem, constants: Constants) -> SolveY:
-    """The task that minimises over y: by Newton's method if there are y-Hessians and they are small."""
+    """The task that minimises over y: by Newton's method if there are y-Hessians, small and no sums of products."""
     largest = max(problem.part_sizes or (problem.d_y,))
-    inner = "newton" if problem.has_y_hessian and largest <= DENSE_UP_TO else "lbfgs"
+    is_at_hand = problem.has_y_hessian and problem.is_second_order
+    inner = "newton" if is_at_hand and largest <= DENSE_UP_TO else "lbfgs"
     return SolveY(inner, 0.0, constants)

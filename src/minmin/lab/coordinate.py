@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -12,7 +13,7 @@ from minmin.core.vectors import Vector
 from minmin.errors import as_count
 from minmin.lab.metric import Metric, metric
 from minmin.methods.base import Candidate, Method, require_flag
-from minmin.methods.needs import Feature, Need, find_constant_needs, require_constants
+from minmin.methods.needs import TERMS, Feature, Need, find_constant_needs, require_constants
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import theory_patience
@@ -70,7 +71,6 @@ class CoordinateMethod(Method):
     """
 
     state_types: ClassVar[tuple[type, ...]] = (CoordinateState, Pair, SecantPoint)
-    takes = frozenset({Feature.PARTS, Feature.BLOCKS})
     rescale: bool = False
     certify_every: int | None = None
     seed: int = 0
@@ -86,6 +86,13 @@ class CoordinateMethod(Method):
     @property
     def needs(self) -> frozenset[Need]:
         return find_constant_needs(may_be_flat=self.radius is not None)
+
+    @property
+    def refuses(self) -> Mapping[Feature, str]:
+        return {
+            Feature.REMOTE: "clients keep their y",
+            **dict.fromkeys(TERMS, "steps in blocks drawn by their L are proved for smooth functions alone"),
+        }
 
     def aim(self, tol: float) -> Method:
         every = _CERTIFY_STAGES_EVERY if self.certify_every is None else self.certify_every

@@ -44,7 +44,7 @@ class DirectBlocks(NamedTuple):
 
 def has_direct_blocks(problem: Problem) -> TypeGuard[SecondOrderProblem]:
     """Whether :func:`factorize_blocks` can factorise the problem's Hessian."""
-    if not problem.is_second_order or problem.part_sizes:
+    if not problem.is_second_order or problem.part_sizes or problem.has_terms:
         return False
     return problem.has_constant_hessian and max(problem.d_x, problem.d_y) <= DENSE_UP_TO
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from minmin.core.model_gap import Reached
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, parts_of, square
 from minmin.errors import as_positive
@@ -63,6 +64,7 @@ class InexactOuter(Method):
     name: ClassVar[str] = "inexact-outer"
     state_types: ClassVar[tuple[type, ...]] = (InexactOuterState, *SolveY.memory_types, SecantPoint)
     needs = KNOWN_CONSTANTS
+    takes_terms: ClassVar[bool] = True
     takes_target: ClassVar[bool] = True
     accuracy: float | None = None
 
@@ -85,8 +87,13 @@ class InexactOuter(Method):
         task = SolveY("nag", delta / sum(problem.part_weights or (1.0,)), constants)
         parts, evaluation = problem.fix(state.x_under).run_on_parts(task, state.y)
         x_bar = state.x_under - (1.0 / constants.L_x) * evaluation.grad_x
+        if problem.term_x is not None:
+            x_bar = problem.term_x.prox(x_bar, 1.0 / constants.L_x)
         # The descent lemma carries the bound from (x_under, ỹ) to (x̄, ỹ).
-        bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
+        if problem.has_terms:
+            bound = problem.bound_with_terms(evaluation, x_reached=Reached(x_bar, constants.L_x))
+        else:
+            bound = problem.bound(evaluation).lower(square(evaluation.grad_x_norm) / (2.0 * constants.L_x))
         return InexactOuterState(
             x_under=x_bar + momentum(constants.kappa_x) * (x_bar - state.candidate.x),
             y=parts,

@@ -9,10 +9,11 @@ import numpy as np
 
 from minmin.core.arrays import Array
 from minmin.core.rows import RowSum
+from minmin.core.term import Term
 from minmin.methods.inner.base import InnerSolver
 from minmin.methods.inner.goal import InnerGoal, InnerPoint, choose_better
 from minmin.methods.inner.nag import descend, learn_between, start_again
-from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need
+from minmin.methods.needs import KNOWN_CONSTANTS, Need
 
 _SNAPSHOT_WEIGHT = 0.5
 """θ₂ of the reference."""
@@ -31,6 +32,7 @@ class KatyushaSolver(InnerSolver):
         y⁺ = v + θ₁(z⁺ - z)
         w⁺ = y⁺ with probability p, otherwise w
 
+    With a term, z⁺ is the proximal point of that for the step (η/L)/(1 + ηρ).
     Row i is drawn with probability q_i = L_i/L̄, L̄ = Σ L_i. L and μ are those of the objective A.
 
     Guarantee: with 1/η = θ₁(1 + L̄/(bθ₂L)) and any b and p, E Ψ⁺ <= (1 - min(ηρ/(1 + ηρ), pθ₁/(1 + θ₁))) Ψ for a Ψ that
@@ -49,7 +51,6 @@ class KatyushaSolver(InnerSolver):
 
     name = "katyusha"
     needs = KNOWN_CONSTANTS | {Need.ROWS}
-    refuses = frozenset({Feature.TERM_Y})
 
     def init(self, y: Array, seed: int = 0) -> tuple[int, int]:
         """The seed, and the number of solves so far. The draws of a solve depend on these two numbers alone."""
@@ -150,9 +151,11 @@ def mix(p: KatyushaParameters, z: Array, y: Array, w: Array) -> Array:
     return p.momentum * z + _SNAPSHOT_WEIGHT * w + (1.0 - p.momentum - _SNAPSHOT_WEIGHT) * y
 
 
-def move(p: KatyushaParameters, z: Array, v: Array, gradient: Array) -> tuple[Array, Array]:
+def move(p: KatyushaParameters, z: Array, v: Array, gradient: Array, term: Term | None = None) -> tuple[Array, Array]:
     """z⁺ and y⁺."""
     new = (z + p.pull * v - p.step * gradient) * (1.0 / (1.0 + p.pull))
+    if term is not None:
+        new = term.prox(new, p.step / (1.0 + p.pull))
     return new, v + p.momentum * (new - z)
 
 
@@ -175,7 +178,7 @@ def _descend_by_rows(goal: InnerGoal, start: InnerPoint, generator: Any) -> Inne
             v = mix(p, z, y, snapshot.v)
             change = f.estimate_change(snapshot.evaluation, v, *draws.draw(generator, p.rows))
             gradient = snapshot.gradient + change + goal.shift * (v - snapshot.v)
-            z, y = move(p, z, v, gradient)
+            z, y = move(p, z, v, gradient, goal.term)
         before, snapshot = snapshot, goal.at(y)
         learn_between(goal, before, snapshot)
         best = choose_better(best, snapshot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -13,7 +14,7 @@ from minmin.core.vectors import Vector, square
 from minmin.lab.metric import Metric, metric
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive
 from minmin.methods.base import Candidate, Method, require_flag
-from minmin.methods.needs import ALL_FEATURES, Feature, Need, find_constant_needs, require_constants
+from minmin.methods.needs import Feature, Need, find_constant_needs, require_constants
 from minmin.methods.regularizing import aim_regularized, check_radius
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import momentum, theory_patience
@@ -55,8 +56,8 @@ class Nag(AdaptableMethod):
     """
 
     name: ClassVar[str] = "nag"
+    takes_terms: ClassVar[bool] = True
     state_types: ClassVar[tuple[type, ...]] = (NagState, SecantPoint)
-    takes = ALL_FEATURES - {Feature.REMOTE}
     rescale: bool = False
     radius: float | str | None = None
     adaptive: bool = False
@@ -69,6 +70,10 @@ class Nag(AdaptableMethod):
     @property
     def needs(self) -> frozenset[Need]:
         return find_constant_needs(adaptive=self.adaptive, may_be_flat=self.radius is not None)
+
+    @property
+    def refuses(self) -> Mapping[Feature, str]:
+        return {Feature.REMOTE: "clients keep their y"}
 
     def aim(self, tol: float) -> Method:
         if self.adaptive:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from itertools import pairwise
+from typing import ClassVar
 
 from minmin.core.arrays import Array, require_finite
 from minmin.errors import as_count, as_positive
@@ -136,7 +137,7 @@ class NagOgmgSolver(InnerSolver):
 
     name = "nag-ogmg"
     needs = KNOWN_CONSTANTS
-    refuses = frozenset({Feature.TERM_Y})
+    refuses: ClassVar[Mapping[Feature, str]] = {Feature.TERM_Y: "OGM-G is for smooth functions alone"}
 
     def solve(self, goal: InnerGoal, memory: None) -> tuple[InnerPoint, None]:
         half = math.ceil(_STEPS_PER_ROOT * math.sqrt(goal.smoothness / goal.shift))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -9,7 +10,7 @@ from minmin.core.model_gap import Reached
 from minmin.core.orientation import Outer
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, parts_of, square
-from minmin.errors import UnsupportedError, as_count
+from minmin.errors import as_count
 from minmin.log import LOG
 from minmin.methods.adaptive import AdaptableMethod, Adaptive, require_adaptive
 from minmin.methods.bam_steps import SCHEMES, XState, YHalf, YState, find_scheme
@@ -17,7 +18,6 @@ from minmin.methods.base import Candidate, Method, require_choice
 from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.solvers import INNER_SOLVERS, find_solver
 from minmin.methods.needs import (
-    ALL_FEATURES,
     KNOWN_CONSTANTS,
     TERMS,
     Feature,
@@ -94,6 +94,7 @@ class Bam(AdaptableMethod):
     """
 
     name: ClassVar[str] = "bam"
+    takes_terms: ClassVar[bool] = True
     state_types: ClassVar[tuple[type, ...]] = (BamState, XState, SecantPoint, *YHalf.memory_types)
     inner: str = "lbfgs"
     outer: str = "x"
@@ -108,10 +109,6 @@ class Bam(AdaptableMethod):
         require_choice("scheme", self.scheme, SCHEMES)
         as_count(self.seed, "seed")
         check_radius(self.radius)
-        if self.radius is not None and Need.ROWS in find_solver(self.inner).needs:
-            raise UnsupportedError(
-                f"inner={self.inner!r} does not take a radius; inner='lbfgs' does; or take method='reduced-lbfgs'"
-            )
         given = {"outer='auto'": self.outer == "auto", "scheme='triple-momentum'": self.scheme != "nesterov"}
         require_adaptive(
             self.adaptive, self.radius, other=next((option for option, is_on in given.items() if is_on), "")
@@ -128,10 +125,11 @@ class Bam(AdaptableMethod):
         return constants | (find_solver(self.inner).needs - KNOWN_CONSTANTS)
 
     @property
-    def takes(self) -> frozenset[Feature]:
-        solver = find_solver(self.inner)
-        refused = solver.refuses | (TERMS if self.scheme != "nesterov" else frozenset())
-        return ALL_FEATURES - refused - ({Feature.BLOCKS} if Need.Y_HESSIAN in solver.needs else set())
+    def refuses(self) -> Mapping[Feature, str]:
+        of_solver = find_solver(self.inner).refuses
+        if self.scheme == "nesterov":
+            return of_solver
+        return {**dict.fromkeys(TERMS, "triple momentum is certified for smooth functions alone"), **of_solver}
 
     def outer_block(self, problem: Problem) -> Outer:
         """The block that the user chose, or the one that "auto" chooses."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
@@ -108,10 +109,12 @@ class Method(ABC):
         others.
     needs : frozenset of Need
         What a problem must have.
-    takes : frozenset of Feature
-        What a problem may have. A method that does not know of terms would minimise f alone, so it must say so.
+    refuses : mapping of Feature to str
+        What a problem must not have, each with the reason as a sentence without a full stop; empty by default.
     takes_terms : bool
-        The same for terms alone, in place of ``takes``.
+        Whether a problem may have terms. A method that does not know of them would minimise f alone, so it must say so.
+    takes : frozenset of Feature
+        What a problem may have, by the two before.
     takes_target : bool
         Whether ``step(problem, state, target)`` takes the :class:`Target` of the run, to compute no more exactly than
         that needs. A run may be resumed under another target, so states must not depend on it.
@@ -127,8 +130,12 @@ class Method(ABC):
         return frozenset()
 
     @property
+    def refuses(self) -> Mapping[Feature, str]:
+        return {}
+
+    @property
     def takes(self) -> frozenset[Feature]:
-        return ALL_FEATURES if self.takes_terms else ALL_FEATURES - TERMS
+        return (ALL_FEATURES if self.takes_terms else ALL_FEATURES - TERMS).difference(self.refuses)
 
     def check(self, problem: Problem) -> None:
         """Raise, before any work, if the method cannot minimise the problem for a reason that ``needs`` cannot say."""

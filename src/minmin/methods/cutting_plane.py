@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingS
 from minmin.methods.estimates import count_stuck, is_exhausted
 from minmin.methods.inner.partial_minimum import DescendInY, YMemory
 from minmin.methods.inner.solvers import find_solver, require_reduced_solver
-from minmin.methods.needs import Feature, Need
+from minmin.methods.needs import TERMS, Feature, Need
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.numerics.central_path import find_path_point, find_reach, start_path
 
@@ -82,7 +83,6 @@ class CuttingPlane(Method):
 
     name: ClassVar[str] = "cutting-plane"
     state_types: ClassVar[tuple[type, ...]] = (CuttingState, Cut, Ball, Grid, SecantPoint, *DescendInY.memory_types)
-    takes = frozenset({Feature.PARTS, Feature.BLOCKS})
     radius: float | None = None
     inner: str = "lbfgs"
 
@@ -94,6 +94,13 @@ class CuttingPlane(Method):
     @property
     def needs(self) -> frozenset[Need]:
         return find_solver(self.inner).needs | {Need.VALUES, Need.FEW_IN_X}
+
+    @property
+    def refuses(self) -> Mapping[Feature, str]:
+        return {
+            Feature.REMOTE: "clients keep the newest y alone",
+            **dict.fromkeys(TERMS, "a cut needs a subgradient, and a term has a proximal map instead"),
+        }
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> CuttingState:
         task = DescendInY(self.inner, None, problem.constants, stateless=False)

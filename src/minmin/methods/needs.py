@@ -104,22 +104,22 @@ def refuse_misfit(method: Method, problem: Problem, find_others: Callable[[], Se
     misfit = next(find_misfits(method, problem), None)
     if misfit is None:
         return
-    culprit, others = _find_culprit(method, misfit), find_others()
+    culprit, others, reason = _find_culprit(method, misfit), find_others(), ""
     if isinstance(misfit, Need):
         predicate = misfit.find_lack(problem)
     else:
-        predicate = _REFUSED[misfit]
+        predicate, reason = _REFUSED[misfit], method.refuses.get(misfit, "")
         if culprit.startswith("method"):
             predicate = _REFUSED[Feature.TERM_X] if misfit in TERMS else predicate
             do = "take more" if misfit is Feature.BLOCKS else "do"
-            features = {feature for feature in Feature if feature.is_in(problem)}
-            predicate += f"; these methods {do}: {', '.join(other.name for other in others if features <= other.takes)}"
+            predicate += f"; these methods {do}: {', '.join(other.name for other in others if fits(other, problem))}"
         elif misfit is Feature.TERM_Y and getattr(method, "outer", "x") == "y":
             predicate += ", and outer='y' exchanges x and y"
     remedies = [words for name, value, words in _OTHER_OPTIONS if _fits_with(method, problem, name, value)][:1]
     remedies += [f"method={other.name!r}" for other in others if fits(other, problem)][:1]
     verb = "or give" if misfit in _ADVISED else "take"
-    raise UnsupportedError(f"{culprit} {predicate}; {verb} {', or '.join(remedies)}")
+    because = f"{reason}, so " if reason else ""
+    raise UnsupportedError(f"{because}{culprit} {predicate}; {verb} {', or '.join(remedies)}")
 
 
 def _fits_with(method: Method, problem: Problem, name: str, value: Any) -> bool:
@@ -209,7 +209,7 @@ def _lack_of_convexity(problem: Problem) -> str:
 
 
 def _lack_of_split(problem: Problem) -> str:
-    if isinstance(problem, SplitProblem):
+    if isinstance(problem.without_terms(), SplitProblem):
         return ""
     return (
         f"needs f + g, whose gradients it asks for separately, and not {problem.kind}: give "
@@ -240,7 +240,9 @@ _LACKS: dict[Need, Callable[[Problem], str]] = {
     Need.HESSIANS: lambda p: (
         "" if p.is_second_order else f"needs a SecondOrderProblem, with products of the Hessian, which {p.kind} is not"
     ),
-    Need.Y_HESSIAN: lambda p: "" if p.has_y_hessian else f"needs a y-Hessian, which {p.kind} does not have",
+    Need.Y_HESSIAN: lambda p: (
+        "" if p.without_terms().has_y_hessian else f"needs a y-Hessian, which {p.kind} does not have"
+    ),
     Need.SPLIT: _lack_of_split,
     Need.ROWS: _lack_of_rows,
     Need.EXACT_GRADIENTS: _lack_of_exact_gradients,

@@ -15,7 +15,7 @@ from minmin.methods.base import DEFAULT_PATIENCE, NO_TARGET, Candidate, Method, 
 from minmin.methods.estimates import GapEstimate
 from minmin.methods.inner.partial_minimum import DescendInY
 from minmin.methods.inner.solvers import find_solver, require_reduced_solver
-from minmin.methods.needs import ALL_FEATURES, Feature, Need
+from minmin.methods.needs import Need
 from minmin.methods.reduced_state import ReducedState
 from minmin.methods.reduced_step import ReducedStep
 from minmin.methods.theory import block_parameters, can_guard, theory_patience
@@ -70,6 +70,7 @@ class ReducedLbfgs(Method):
         Visit,
         *Bam.state_types,
     )
+    takes_terms: ClassVar[bool] = True
     takes_target: ClassVar[bool] = True
     inner: str = "auto"
     outer: str = "x"
@@ -86,10 +87,6 @@ class ReducedLbfgs(Method):
     @property
     def needs(self) -> frozenset[Need]:
         return frozenset() if self.inner == "auto" else find_solver(self.inner).needs
-
-    @property
-    def takes(self) -> frozenset[Feature]:
-        return ALL_FEATURES if self.inner == "auto" else ALL_FEATURES - find_solver(self.inner).refuses
 
     def outer_block(self, problem: Problem) -> Outer:
         return Outer(self.outer)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from minmin.core.bound import Bound
 from minmin.core.evaluation import Evaluation, explain_nonfinite
+from minmin.core.model_gap import find_gap, find_residual
 from minmin.core.problem import Problem
 from minmin.core.second_order import SplitProblem
 from minmin.core.vectors import Vector, largest_entry, norm, square
@@ -17,7 +19,7 @@ from minmin.methods.base import Candidate, Method, require_choice
 from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.linearized import LinearizedEvaluation, make_sliding_goal
 from minmin.methods.inner.solvers import find_solver
-from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
+from minmin.methods.needs import KNOWN_CONSTANTS, TERMS, Feature, Need, require_constants
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.sliding_parameters import SlidingParameters, sliding_parameters
 from minmin.methods.theory import can_guard, theory_patience
@@ -65,6 +67,8 @@ class Sliding(Method):
     O(max(√L_f, √L_g) log 1/ε); the worst case of "lbfgs" and "nag" has another factor log(L_g/L_f). The bound needs no
     further calls: F(z̄⁺) - F* <= |v|²/2 + L/2 |z̄⁺ - z_under|². It rests on L_f, too, not only on μ.
 
+    Terms are added to g̃ in the inner problem, and v has their subgradient at z̄⁺, too.
+
     If f is the less smooth one, all of this holds, but nothing is saved: then ∇f is called as often as by "nag".
 
     Reference: Lan, "Gradient sliding for composite optimization" (2016); Kovalev, Beznosikov, Borodich, Gasnikov and
@@ -80,35 +84,46 @@ class Sliding(Method):
     """
 
     name: ClassVar[str] = "sliding"
+    takes_terms: ClassVar[bool] = True
     state_types: ClassVar[tuple[type, ...]] = (SlidingState, YState, SecantPoint, Pairs)
-    takes = frozenset[Feature]()
     needs = KNOWN_CONSTANTS | {Need.SPLIT}
     inner: str = "lbfgs"
 
     def __post_init__(self) -> None:
         require_choice("inner", self.inner, INNER)
 
-    def init(self, problem: SplitProblem, x: Vector, y: Vector) -> SlidingState:
+    @property
+    def refuses(self) -> Mapping[Feature, str]:
+        of_split = dict.fromkeys((Feature.PARTS, Feature.BLOCKS, Feature.REMOTE), "f and g share one x and one y")
+        of_solver = find_solver(self.inner).refuses
+        if Feature.TERM_Y in of_solver:  # for which y is all of z
+            of_solver = dict.fromkeys(TERMS, of_solver[Feature.TERM_Y])
+        return {**of_split, **of_solver}
+
+    def init(self, problem: Problem, x: Vector, y: Vector) -> SlidingState:
         z = _find_parameters(problem).join(x, y)
         start = YState(z, z, 0.0 * z, find_solver(self.inner).init(z))
         return SlidingState(start, Candidate(x, y), None, None)
 
-    def step(self, problem: SplitProblem, state: SlidingState) -> SlidingState:
-        p = _find_parameters(problem)
+    def step(self, problem: Problem, state: SlidingState) -> SlidingState:
+        p, split = _find_parameters(problem), problem.without_terms()
+        assert isinstance(split, SplitProblem)
         z_under = p.extrapolate(state.z.y, state.z.y_bar)
-        at_under = problem.evaluate_f(*z_under)
+        at_under = split.evaluate_f(*z_under)
         if not at_under.grad_x_norm + at_under.grad_y_norm < math.inf:
             raise NonFiniteError(f"in f, {explain_nonfinite(at_under)}")
-        goal = make_sliding_goal(problem, at_under, state.z.offset, p)
+        terms = problem.term_x, problem.term_y
+        goal = make_sliding_goal(split, at_under, state.z.offset, p, p.join_terms(*terms))
         found, memory = find_solver(self.inner).solve(goal, state.z.solver)
         z, at_bar = finish_half(p, state.z, goal, found, memory)
         assert isinstance(at_bar, LinearizedEvaluation)
         bound, exhausted = _bound(problem, p, at_under, at_bar), is_exhausted(z.failures)
-        size = largest_entry(*(mu * part for mu, part in zip(p.mu, at_bar.grad_y, strict=True)))
+        blocks = zip(terms, z.y_bar, p.split(at_bar.grad_y), strict=True)
+        size = largest_entry(*(find_residual(*block, 1.0) for block in blocks))
         x, y = z.y_bar
         candidate = Candidate(x, y, bound, exhausted, gradient_size=size, measured_before=True)
-        point_of_f = check_constants(problem.f, at_under, state.point_of_f, p.of_f)
-        point_of_g = check_constants(problem.g, at_bar.original, state.point_of_g, p.of_g)
+        point_of_f = check_constants(split.f, at_under, state.point_of_f, p.of_f)
+        point_of_g = check_constants(split.g, at_bar.original, state.point_of_g, p.of_g)
         return SlidingState(z, candidate, point_of_f, point_of_g)
 
     def patience(self, problem: Problem) -> int:
@@ -116,7 +131,7 @@ class Sliding(Method):
         return theory_patience(p.alpha, p.smoothness + p.constants.L_y)
 
 
-def _bound(problem: SplitProblem, p: SlidingParameters, at_under: Evaluation, at_bar: LinearizedEvaluation) -> Bound:
+def _bound(problem: Problem, p: SlidingParameters, at_under: Evaluation, at_bar: LinearizedEvaluation) -> Bound:
     """The bound at z̄⁺, from ∇f at z_under and ∇g at z̄⁺.
 
     f̃(z̄⁺) is at most L/2 |z̄⁺ - z_under|² above its linearisation, which is a lower bound everywhere. So F is at least
@@ -126,14 +141,22 @@ def _bound(problem: SplitProblem, p: SlidingParameters, at_under: Evaluation, at
     of_f, of_g = p.find_noise(at_under, p.of_f), p.find_noise(at_bar.original, p.of_g)
     noise = of_f[0] + of_g[0], of_f[1] + of_g[1]
     eps = max(at_under.rounding.eps, at_bar.rounding.eps)
-    by_gradient = require_constants(Sliding.name, problem).bound(p.split_norm(at_bar.grad_y), noise, eps)
+    whole = require_constants(Sliding.name, problem)
+    if problem.has_terms:
+        terms, mu = (problem.term_x, problem.term_y), whole.lower_mu(eps)
+        blocks = zip(terms, at_bar.y, p.split(at_bar.grad_y), mu, noise, strict=True)
+        gaps = [find_gap(term, v, gradient, m, noise=n, eps=eps) for term, v, gradient, m, n in blocks]
+        by_gradient = whole.to_bound(sum(gap.value for gap in gaps), sum(gap.floor for gap in gaps))
+    else:
+        by_gradient = whole.bound(p.split_norm(at_bar.grad_y), noise, eps)
     moved = at_bar.y - p.join(at_under.x, at_under.y)
     return by_gradient.lower(-0.5 * p.smoothness * square(norm(moved)))
 
 
 def _find_parameters(problem: Problem) -> SlidingParameters:
-    assert isinstance(problem, SplitProblem)
-    both = problem.constants_of_both
+    split = problem.without_terms()
+    assert isinstance(split, SplitProblem)
+    both = split.constants_of_both
     assert both is not None
     return sliding_parameters(*both)
 

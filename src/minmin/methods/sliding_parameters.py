@@ -9,7 +9,9 @@ from typing import NamedTuple
 from minmin.core.arrays import Array
 from minmin.core.bound import Constants, rounding_error
 from minmin.core.evaluation import Evaluation
+from minmin.core.term import Term
 from minmin.core.vectors import Parts, norm
+from minmin.terms.parts import weigh_terms
 
 _ACCURACY = 0.2
 """σ. The calls of ∇f grow like 1/√(1 - σ²), and inner solves take more of ∇g if it is small.
@@ -60,6 +62,14 @@ class SlidingParameters(NamedTuple):
     def join(self, x: Array, y: Array) -> Parts:
         """z = (x, y)."""
         return Parts((x, y), self.mu)
+
+    def split(self, gradient: Parts) -> list[Array]:
+        """Both blocks of a gradient in the space of z as gradients in x and in y."""
+        return [mu * part for mu, part in zip(self.mu, gradient, strict=True)]
+
+    def join_terms(self, term_x: Term | None, term_y: Term | None) -> Term | None:
+        """A term in x and a term in y as a term in z."""
+        return weigh_terms((term_x, term_y), self.mu)
 
     def find_gradient(self, evaluation: Evaluation, sign: float) -> Parts:
         """The gradient of f or g in the space of z, with ``sign`` times that of the shift."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from minmin.core.arrays import array_eps, in_double, namespace_of, reshape, to_like, to_numpy
+from minmin.core.arrays import Array, array_eps, in_double, namespace_of, reshape, to_like, to_numpy
 from minmin.core.vectors import Vector, dot, flatten, norm, unflatten
 from minmin.numerics.lbfgs import Pairs, find_ritz_vectors
 
@@ -33,6 +33,24 @@ Prox = Callable[[Vector, float], Vector]
 """The proximal map of a term, from a point and a step."""
 
 _Matrix = np.ndarray[Any, Any]
+
+
+class DenseHessian:
+    """A matrix B that is known.
+
+    Attributes
+    ----------
+    largest : float
+        The largest eigenvalue of B.
+    """
+
+    def __init__(self, matrix: Array):
+        self._matrix = matrix
+        self.largest = float(np.linalg.norm(in_double(matrix), 2))
+
+    def times(self, vector: Array) -> Array:
+        """B times a vector."""
+        return self._matrix @ vector
 
 
 class PairsHessian:
@@ -97,7 +115,7 @@ def _lbfgs_middle(products: _Matrix, of_steps: _Matrix, sigma: float) -> _Matrix
     return -np.linalg.inv(np.block([[sigma * of_steps, below], [below.T, -diagonal]]))
 
 
-def minimise_model(prox: Prox, x: Vector, gradient: Vector, hessian: PairsHessian) -> Vector:
+def minimise_model(prox: Prox, x: Vector, gradient: Vector, hessian: PairsHessian | DenseHessian) -> Vector:
     """About the u that minimises <gradient, u - x> + ½<u - x, B(u - x)> + t(u), for a term t with this proximal map.
 
     By the accelerated proximal gradient method, which starts its momentum again when a step turns back (O'Donoghue and

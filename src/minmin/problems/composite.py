@@ -21,7 +21,7 @@ from minmin.core.vectors import Vector
 from minmin.core.wrapped import Wrapped, WrappedEvaluation, WrappedSlice
 from minmin.errors import InputError, show
 from minmin.terms import Box
-from minmin.terms.parts import BlocksTerm, PartsTerm, join_terms
+from minmin.terms.parts import BlocksTerm, PartsTerm, join_terms, weigh_terms
 from minmin.terms.scaled import Scaled
 
 
@@ -138,11 +138,7 @@ def _place_terms(layout: BlockLayout, term_x: Any, term_y: Any) -> tuple[Term | 
 def _check_term_y(term: Any, problem: Problem) -> Term | None:
     if not problem.part_sizes:
         return check_term(term, problem.d_y, "term_y")
-    checked = _check_terms(term, problem.part_sizes, "term of the Sum")
-    if all(t is None for t in checked):
-        return None
-    pairs = zip(checked, problem.part_weights, strict=True)
-    return PartsTerm([None if t is None else Scaled(t, 1.0 / weight) for t, weight in pairs])
+    return weigh_terms(_check_terms(term, problem.part_sizes, "term of the Sum"), problem.part_weights)
 
 
 class _CompositeEvaluation(WrappedEvaluation):

@@ -11,6 +11,7 @@ from minmin.core.arrays import Array, largest
 from minmin.core.blocks import join
 from minmin.core.term import Change, Term
 from minmin.core.vectors import Parts, square
+from minmin.terms.scaled import Scaled
 
 
 class PartsTerm(Term):
@@ -68,6 +69,14 @@ class PartsTerm(Term):
 
     def identity(self) -> Iterable[Any]:
         return [item for term in self.terms for item in (["none"] if term is None else term.identity())]
+
+
+def weigh_terms(terms: Sequence[Term | None], weights: Sequence[float]) -> Term | None:
+    """Σ_i t_i(v_i) for parts v_i with these weights; None if there is no term."""
+    if all(term is None for term in terms):
+        return None
+    pairs = zip(terms, weights, strict=True)
+    return PartsTerm([None if term is None else Scaled(term, 1.0 / weight) for term, weight in pairs])
 
 
 class BlocksTerm(Term):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from minmin.core.arrays import Array
@@ -18,13 +19,13 @@ class InnerSolver(ABC):
     name : str
     needs : frozenset of Need
         What a problem must have.
-    refuses : frozenset of Feature
-        What a problem must not have.
+    refuses : mapping of Feature to str
+        What a problem must not have, each with the reason as in :attr:`minmin.Method.refuses`.
     """
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[Need]] = frozenset()
-    refuses: ClassVar[frozenset[Feature]] = frozenset()
+    refuses: ClassVar[Mapping[Feature, str]] = {}
 
     def init(self, y: Array, seed: int = 0) -> Any:
         """The memory before the first solve: arrays, numbers, or NamedTuples of them. The seed is for random draws."""

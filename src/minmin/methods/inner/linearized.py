@@ -8,6 +8,7 @@ from __future__ import annotations
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Slice
 from minmin.core.second_order import SplitProblem
+from minmin.core.term import Term
 from minmin.core.vectors import Parts
 from minmin.core.wrapped import WrappedEvaluation
 from minmin.methods.inner.goal import InnerGoal
@@ -38,14 +39,14 @@ class SlidingCondition(ProximalCondition):
 
 
 def make_sliding_goal(
-    problem: SplitProblem, at_center: Evaluation, offset: Parts, parameters: SlidingParameters
+    problem: SplitProblem, at_center: Evaluation, offset: Parts, parameters: SlidingParameters, term: Term | None
 ) -> InnerGoal:
     """The inner problem of sliding: min_z A(z), from the centre z_under plus ``offset``.
 
-    ``at_center`` is the evaluation of f at z_under.
+    ``at_center`` is the evaluation of f at z_under, and ``term`` is that in z.
     """
     center = parameters.join(at_center.x, at_center.y)
-    slice_ = _LinearizedSlice(problem, center, parameters.find_gradient(at_center, -1.0), parameters)
+    slice_ = _LinearizedSlice(problem, center, parameters.find_gradient(at_center, -1.0), parameters, term)
     slope_noise = parameters.join_norms(*parameters.find_noise(at_center, parameters.of_f))
     return SlidingCondition(parameters, slope_noise).make_goal(slice_, center, offset)
 
@@ -53,11 +54,13 @@ def make_sliding_goal(
 class _LinearizedSlice(Slice):
     """z ↦ <slope, z> + g̃(z), with the slope ∇f̃(z_under)."""
 
-    __slots__ = ("_parameters", "_problem", "_slope")
+    __slots__ = ("_parameters", "_problem", "_slope", "term_y")
 
-    def __init__(self, problem: SplitProblem, center: Parts, slope: Parts, parameters: SlidingParameters):
+    def __init__(
+        self, problem: SplitProblem, center: Parts, slope: Parts, parameters: SlidingParameters, term: Term | None
+    ):
         super().__init__(center[0])
-        self._problem, self._slope, self._parameters = problem, slope, parameters
+        self._problem, self._slope, self._parameters, self.term_y = problem, slope, parameters, term
 
     def at(self, y: Parts) -> Evaluation:
         return LinearizedEvaluation(self._problem.evaluate_g(*y), self, y, self._slope, self._parameters)

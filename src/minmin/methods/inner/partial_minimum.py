@@ -198,8 +198,9 @@ class SolveY(YTask):
         goal = InnerGoal(part, memory.y, rule, self.constants, largest_gradient=memory.largest_gradient)
         point, left = solver.solve(goal, memory.solver)
         failures = count_stuck(memory.failures, not point.solved)
-        new = memory._replace(y=point.v, solver=left, failures=failures, largest_gradient=goal.largest_gradient)
-        return new, point.evaluation
+        end, _ = goal.finish(point)
+        new = memory._replace(y=end.v, solver=left, failures=failures, largest_gradient=goal.largest_gradient)
+        return new, end.evaluation
 
 
 @dataclass(frozen=True)
