@@ -16,7 +16,7 @@ from minmin.core.vectors import Vector, dot, norm
 from minmin.errors import NonFiniteError
 from minmin.methods.bam import Bam
 from minmin.methods.base import NO_TARGET, Candidate, Target
-from minmin.methods.estimates import count_stuck, is_exhausted
+from minmin.methods.estimates import count_stuck, has_clearly_fallen, is_exhausted
 from minmin.methods.inner.goal import MOST_GROWTH, first_step, grow_where_flat, limit_length
 from minmin.methods.inner.partial_minimum import DescendInY
 from minmin.methods.proximal_step import find_proximal_step, find_sizes
@@ -218,10 +218,11 @@ class ReducedStep:
             curvatures = largest_curvatures(state.pairs, state.y)
             seen = evaluation.value if self._has_value and constants is None else math.nan
             watch = watch.judge(evaluation, find_sizes(evaluation, curvatures), seen, curvatures)
-        exhausted = is_exhausted(state.stuck, self._most_stuck) or (constants is None and watch.is_at_rounding_level)
+        exhausted = is_exhausted(state.stuck, self._most_stuck)
+        exhausted = exhausted or (constants is None and is_exhausted(watch.at_rounding_level))
         if is_unknown:
             estimate = estimate.add(state.estimate_gap(evaluation))
-            if exhausted or watch.has_seen_the_gradient_fall:
+            if exhausted or has_clearly_fallen(watch.sizes[0], watch.largest_gradients[0]):
                 bound = estimate.to_bound(exhausted)
         if self._is_watched:
             not_convex = watch.evidence

@@ -10,7 +10,7 @@ from minmin.core.bound import VALUE_PRECISION, RoundingScale, is_clearly_negativ
 from minmin.core.evaluation import Evaluation
 from minmin.core.vectors import Vector, dot, norm
 from minmin.errors import GRADIENT_MAY_BE_WRONG
-from minmin.methods.estimates import count_stuck, has_clearly_fallen, is_exhausted
+from minmin.methods.estimates import count_stuck
 from minmin.methods.inner.goal import FARTHEST
 from minmin.methods.inner.partial_minimum import YMemory
 
@@ -181,17 +181,8 @@ class Watch(NamedTuple):
             at_rounding_level=count_stuck(self.at_rounding_level, is_there and not falls),
         )
 
-    @property
-    def has_seen_the_gradient_fall(self) -> bool:
-        """Whether ∇ₓf is much smaller than before."""
-        return has_clearly_fallen(self.sizes[0], self.largest_gradients[0])
-
     def _largest_with(self, norms: Both) -> Both:
         return max(norms[0], self.largest_gradients[0]), max(norms[1], self.largest_gradients[1])
-
-    @property
-    def is_at_rounding_level(self) -> bool:
-        return is_exhausted(self.at_rounding_level)
 
     @property
     def evidence(self) -> str:
