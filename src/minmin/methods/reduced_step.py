@@ -67,7 +67,8 @@ class ReducedStep:
     def __init__(self, problem: Problem, inner: str, *, stateless: bool, target: Target = NO_TARGET):
         self._problem, self._target = problem, target
         self._constants = constants = problem.constants
-        self._term, self._units, self._has_value = problem.term_x, problem.units_x, problem.has_value
+        self._term, self._units = problem.term_x, problem.units_x
+        self._has_terms, self._has_value = problem.has_terms, problem.has_value
         self._is_watched = constants is None and not problem.has_noisy_gradients
         # As far as constants tell, f may rise so fast along a step that y goes astray at an x that is then rejected.
         self._may_explode = constants is not None and math.isinf(max(constants.L_x, constants.L_y))
@@ -217,7 +218,9 @@ class ReducedStep:
         if constants is None or is_unknown:
             curvatures = largest_curvatures(state.pairs, state.y)
             seen = evaluation.value if self._has_value and constants is None else math.nan
-            watch = watch.judge(evaluation, find_sizes(evaluation, curvatures), seen, curvatures)
+            sizes = evaluation.grad_x_norm, evaluation.grad_y_norm
+            sizes = find_sizes(evaluation, curvatures) if self._has_terms else sizes
+            watch = watch.judge(evaluation, sizes, seen, curvatures)
         exhausted = is_exhausted(state.stuck, self._most_stuck)
         exhausted = exhausted or (constants is None and is_exhausted(watch.at_rounding_level))
         if is_unknown:

@@ -126,7 +126,7 @@ class Watch(NamedTuple):
             largest = self._largest_with(norms)
             sizes = max(largest[0], terms[0]), max(largest[1], terms[1])
             in_y = math.sqrt(square_in_y), before_in_y, after_in_y
-            least = min(least, find_negative_curvature(self.last, new, in_y, sizes, value_size, eps))
+            least = min(least, find_negative_curvature(self.last, new, step, in_y, sizes, value_size, eps))
         return self._replace(
             last=new,
             negative_curvature=least,
@@ -248,16 +248,15 @@ def _find_levels(largest: Both, curvatures: Both, evaluation: Evaluation) -> Bot
 
 
 def find_negative_curvature(
-    old: Visit, new: Visit, in_y: tuple[float, float, float], largest: Both, value_size: float, eps: float
+    old: Visit, new: Visit, in_x: float, in_y: tuple[float, float, float], largest: Both, value_size: float, eps: float
 ) -> float:
     """The curvature of f between two visits in a row if it is clearly negative, else zero.
 
-    Between two points of a convex f at distance d, <∇f(old), d> <= f(new) - f(old) <= <∇f(new), d>. ``in_y`` is the
-    distance in y, and what y adds to both products. ``largest`` are the largest |∇ₓf| and |∇ᵧf| of the run, or of the
-    terms in them, and ``value_size`` that of f.
+    Between two points of a convex f at distance d, <∇f(old), d> <= f(new) - f(old) <= <∇f(new), d>. ``in_x`` is the
+    distance in x; ``in_y`` that in y, and what y adds to both products. ``largest`` are the largest |∇ₓf| and |∇ᵧf| of
+    the run, or of the terms in them, and ``value_size`` that of f.
     """
     step = new.x - old.x
-    in_x = norm(step)
     square_distance = in_x * in_x + in_y[0] * in_y[0]
     if not 0.0 < square_distance < math.inf:
         return 0.0

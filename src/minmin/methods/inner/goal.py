@@ -10,8 +10,7 @@ from typing import NamedTuple
 from minmin.core.arrays import Array
 from minmin.core.bound import Constants, rounding_error
 from minmin.core.evaluation import Evaluation, explain_nonfinite
-from minmin.core.problem import Slice
-from minmin.core.term import Term
+from minmin.core.problem import Problem, Slice
 from minmin.core.vectors import Vector, norm
 from minmin.errors import NonFiniteError
 from minmin.methods.secants import fits_y_secant, report_y_secant
@@ -112,9 +111,13 @@ class InnerGoal:
         In which steps are measured, see :attr:`minmin.core.problem.Slice.units_y`.
     checks_values : bool
         Whether a point where f is not finite counts as one without a gradient.
+    nested : Problem, optional
+        The slice as a problem of two blocks, if only the outer one of them is moved.
 
     Attributes
     ----------
+    term : Term or None
+        What is added to the function.
     smoothness, convexity : float
         Of the function; infinite and zero if they are not known.
     gradients, most_gradients : int
@@ -133,8 +136,10 @@ class InnerGoal:
         largest_gradient: float = 0.0,
         units: Array | float = 1.0,
         checks_values: bool = False,
+        nested: Problem | None = None,
     ):
         self.slice, self.rule, self.constants = slice_, rule, constants
+        self.term = slice_.term_y if nested is None else nested.term_x
         self.start = start if self.term is None else self.term.project(start)
         self.center, self.shift = center, shift
         self.largest_gradient = largest_gradient
@@ -143,11 +148,6 @@ class InnerGoal:
         self.convexity: float = 0.0 if constants is None else constants.mu_y + shift
         self.gradients = self.most_gradients = 0
         self._first: InnerPoint | None = None
-
-    @cached_property
-    def term(self) -> Term | None:
-        """What is added to the function."""
-        return self.slice.term_y
 
     @cached_property
     def x_norm(self) -> float:
@@ -222,7 +222,7 @@ class InnerGoal:
 
     def limit_step(self, point: InnerPoint, step: Array, last: Array) -> Array:
         """The step from a point, shortened if it is too long after the step ``last``, as far as no constants tell."""
-        if self.constants is not None:
+        if self.constants is not None or norm(step) <= MOST_GROWTH * norm(last):
             return step
         return limit_length(step, MOST_GROWTH * max(norm(last), first_length(point.v)))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from minmin.core.arrays import Array
@@ -12,7 +11,6 @@ from minmin.core.bound import Constants, is_clearly_negative
 from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.problem import Problem, Slice, YTask, evaluate_outside
-from minmin.core.term import Term
 from minmin.core.vectors import dot, norm
 from minmin.methods.estimates import count_stuck
 from minmin.methods.inner.curved import LbfgsSolver
@@ -156,12 +154,14 @@ class AllowedGain(Rule):
             self.seen = seen = seen._replace(longest_step=length)
         if not length > math.sqrt(eps) * seen.longest_step:  # its change of gradient may be rounding
             return
+        curvature = product / size
         if product > 0.0:
-            self.seen = seen.see(product / size, product / size, 0.0)
+            if not seen.min_curvature_seen <= curvature <= seen.max_curvature_seen:
+                self.seen = seen.see(curvature, curvature, 0.0)
             return
         terms = max(goal.largest_gradient, new.residual, seen.max_curvature_seen * norm(new.v))  # summed in ∇ᵧf
         if is_clearly_negative(product, length * terms, eps):
-            self.seen = seen.see(math.inf, 0.0, product / size)
+            self.seen = seen.see(math.inf, 0.0, curvature)
 
     def include(self, inside: YMemory) -> None:
         """Include what was seen of the blocks inside, where y holds several."""
@@ -293,13 +293,10 @@ class _OuterBlock(InnerGoal):
     def __init__(self, whole: InnerGoal, nested: Problem, task: YTask, inside: YMemory):
         constants = None if nested.constants is None else nested.constants.swapped()
         start = whole.start[: nested.d_x]
+        largest = whole.largest_gradient
+        super().__init__(whole.slice, start, whole.rule, constants, largest_gradient=largest, nested=nested)
         self._nested, self._task = nested, task
         self.inside = inside
-        super().__init__(whole.slice, start, whole.rule, constants, largest_gradient=whole.largest_gradient)
-
-    @cached_property
-    def term(self) -> Term | None:
-        return self._nested.term_x
 
     def at(self, v: Array) -> InnerPoint:
         self.gradients += 1
