@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minmin
-from composite.cases import draw_case
+from composite.cases import KINDS, draw_case
 from composite.independent import find_minima
 from minmin.problems import Composite, Quadratic, Split
 
@@ -83,3 +83,13 @@ def test_no_bound_of_sliding_is_below_the_true_gap():
         inner = str(rng.choice(["lbfgs", "nag"]))
         tol = 1e-8 * minimum.size
         assert run_and_compare(minimum, problem, 1e-6 * tol, method="sliding", inner=inner, tol=tol).success
+
+
+def test_no_bound_of_cutting_planes_is_below_the_true_gap():
+    """A term in y alone."""
+    rng = np.random.default_rng(0)
+    cases = [draw_case(rng, ("none", KINDS[i % len(KINDS)]), logistic=i % 3 == 0) for i in range(24)]
+    for minimum in find_minima(cases):
+        tol = 1e-7 * minimum.size
+        r = run_and_compare(minimum, minimum.case.problem(), 1e-6 * tol, method="cutting-plane", tol=tol)
+        assert r.success
