@@ -86,7 +86,7 @@ def test_it_is_said_what_is_wrong(case):
         make()
 
 
-@pytest.mark.parametrize("method", ["reduced-newton", "acdm", "lincoupling"])
+@pytest.mark.parametrize("method", ["reduced-newton", "lincoupling"])
 @pytest.mark.parametrize("terms", [(L1(1), None), (None, L1(1))])
 def test_methods_that_know_no_terms_name_those_that_do(method, terms):
     with pytest.raises(UnsupportedError, match=rf"{method}.*terms.*reduced-lbfgs, bam, nag"):

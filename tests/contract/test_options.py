@@ -153,6 +153,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "Composite Function": lambda: Composite(without_constants(), L1(0.05), L1(0.02)),
     "Composite Split": lambda: Composite(Split(quadratic(), quadratic(seed=1)), L1(0.05), Box(-0.1, 0.2)),
     "Composite Sum with a term for each": lambda: Composite(minmin.Sum([glm(), glm(seed=1)]), None, [L1(0.05), None]),
+    "Sum of Composites": lambda: minmin.Sum([Composite(glm(), term_y=L1(0.02)), glm(seed=1)]),
     "blocks of callables": lambda: of_blocks(L=[3.0, 3.0, 5.0], mu=[0.5] * 3, costs=[9.0, 3.0, 1.0]),
     "blocks without constants": of_blocks,
     "Composite of blocks": lambda: Composite(KINDS["three blocks"](), L1(0.05), [Box(-0.1, 0.2), L1(0.02)]),

@@ -9,7 +9,8 @@ from minmin.core.start import make_start
 from minmin.lab.coordinate import uniform
 from minmin.lab.metric import metric
 from minmin.methods import Acdm, LinCoupling
-from minmin.problems import GLM, Quadratic
+from minmin.problems import GLM, Composite, Quadratic
+from minmin.terms import L1, Box
 from reference import ExactQuadratic, glm_minimum
 
 RESCALE = {"plain": False, "rescaled": True}
@@ -44,6 +45,32 @@ def test_acdm_lyapunov_function_does_not_rise_in_expectation(rescale):
     for k in steps:
         sample = np.array(totals[k]) / first
         assert sample.mean() <= 1.0 + 3 * sample.std() / np.sqrt(len(sample)), k
+
+
+def test_with_terms_the_mean_gap_is_below_what_the_theorem_allows():
+    """E[f - f*] <= (1 - √σ/2)ᵏ (f(z⁰) - f* + σ/2 |z⁰ - z*|²), in the norm in which both L are 1."""
+    c = problem().constants
+    composite = Composite(problem(), L1(0.3), Box(-0.05, 0.1))
+    best = minmin.minimize(composite, tol=1e-13)
+    sigma = min(c.mu_x / c.L_x, c.mu_y / c.L_y)
+    x, y = make_start(composite)
+    first = composite.fix(x).at(y).value - best.fun
+    first += 0.5 * sigma * (c.L_x * np.sum((x - best.x) ** 2) + c.L_y * np.sum((y - best.y) ** 2))
+    steps = range(0, 500, 100)
+    gaps = {k: [] for k in steps}
+    for seed in range(40):
+        method = Acdm(certify_every=0, seed=seed)
+        state = method.init(composite, x, y)
+        for k in range(max(steps) + 1):
+            if k in gaps:
+                gaps[k].append(composite.fix(state.candidate.x).at(state.candidate.y).value - best.fun)
+            state = method.step(composite, state)
+    for k in steps:
+        allowed = (1.0 - 0.5 * np.sqrt(sigma)) ** k * first
+        assert np.mean(gaps[k]) <= allowed + 3 * np.std(gaps[k]) / np.sqrt(40), (k, np.mean(gaps[k]), allowed)
+    sparse = minmin.minimize(composite, method="acdm", tol=1e-9)
+    assert np.array_equal(sparse.x == 0.0, best.x == 0.0)
+    assert np.array_equal(sparse.y == 0.1, best.y == 0.1)
 
 
 @pytest.mark.slow

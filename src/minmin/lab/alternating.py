@@ -11,12 +11,12 @@ from minmin.core.bound import Constants
 from minmin.core.evaluation import Evaluation
 from minmin.core.model_gap import Reached, find_gap
 from minmin.core.problem import Problem
-from minmin.core.term import Term
 from minmin.core.vectors import Vector, dot, parts_of, square
 from minmin.lab.direct_blocks import DirectBlocks, factorize_blocks, has_direct_blocks
 from minmin.methods.base import Candidate, Method, require_flag
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
 from minmin.methods.needs import KNOWN_CONSTANTS, Feature, Need, require_constants
+from minmin.methods.proximal_step import take_proximal_step
 from minmin.methods.secants import SecantPoint, check_constants, check_curvature
 from minmin.methods.theory import is_behind, theory_patience
 from minmin.numerics.dense import DENSE_UP_TO
@@ -186,7 +186,7 @@ class Alternating(Method):
         grad_x = evaluation.grad_x
         if problem.has_terms:
             x, slack = _minimize_x_with_terms(problem, constants, evaluation, state.x)
-            reached = _take_proximal_step(problem.term_x, constants, evaluation)
+            reached = take_proximal_step(problem.term_x, evaluation.x, grad_x, 1.0 / constants.L_x)
             step = reached - evaluation.x
             grad_x = -constants.L_x * step
             bound = problem.bound_with_terms(evaluation, Reached(reached, constants.L_x)).lower(-slack)
@@ -270,12 +270,6 @@ def _lower_in_x(
 ) -> tuple[YMemory, Evaluation]:
     swapped = problem.swapped()
     return _make_task(swapped, constants.swapped()).run(swapped.fix(evaluation.y), memory._replace(y=evaluation.x))
-
-
-def _take_proximal_step(term: Term | None, constants: Constants, evaluation: Evaluation) -> Vector:
-    """Where a proximal gradient step of length 1/L_x in x ends."""
-    x = evaluation.x - (1.0 / constants.L_x) * evaluation.grad_x
-    return x if term is None else term.prox(x, 1.0 / constants.L_x)
 
 
 def _make_task(problem: Problem, constants: Constants) -> SolveY:

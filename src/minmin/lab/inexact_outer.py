@@ -14,6 +14,7 @@ from minmin.methods.base import NO_TARGET, Candidate, Method, Target
 from minmin.methods.estimates import is_exhausted
 from minmin.methods.inner.partial_minimum import SolveY, YMemory
 from minmin.methods.needs import KNOWN_CONSTANTS, require_constants
+from minmin.methods.proximal_step import take_proximal_step
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.methods.theory import momentum, theory_patience
 
@@ -86,9 +87,7 @@ class InexactOuter(Method):
         # f is the weighted sum of its parts, so its accuracy is that of each part times the sum of weights.
         task = SolveY("nag", delta / sum(problem.part_weights or (1.0,)), constants)
         parts, evaluation = problem.fix(state.x_under).run_on_parts(task, state.y)
-        x_bar = state.x_under - (1.0 / constants.L_x) * evaluation.grad_x
-        if problem.term_x is not None:
-            x_bar = problem.term_x.prox(x_bar, 1.0 / constants.L_x)
+        x_bar = take_proximal_step(problem.term_x, state.x_under, evaluation.grad_x, 1.0 / constants.L_x)
         # The descent lemma carries the bound from (x_under, ỹ) to (x̄, ỹ).
         if problem.has_terms:
             bound = problem.bound_with_terms(evaluation, x_reached=Reached(x_bar, constants.L_x))

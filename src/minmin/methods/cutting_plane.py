@@ -19,7 +19,7 @@ from minmin.methods.cutting_state import DOUBLE_EPS, MARGIN, Ball, Cut, CuttingS
 from minmin.methods.estimates import count_stuck, is_exhausted
 from minmin.methods.inner.partial_minimum import DescendInY, YMemory
 from minmin.methods.inner.solvers import find_solver, require_reduced_solver
-from minmin.methods.needs import TERMS, Feature, Need
+from minmin.methods.needs import Feature, Need
 from minmin.methods.secants import SecantPoint, check_constants
 from minmin.numerics.central_path import find_path_point, find_reach, start_path
 
@@ -50,13 +50,13 @@ class CuttingPlane(Method):
 
     Algorithm: at every x, an inner solver lowers f in y, to ỹ. By convexity, for all z and v,
     f(z, v) >= f(x, ỹ) + <∇ₓf, z - x> + <∇ᵧf, v - ỹ> + mu_y/2 |v - ỹ|². The least value over v of the last two terms is
-    -|∇ᵧf|²/(2 mu_y) =: -δ, so F(z) >= f(x, ỹ) - δ + <∇ₓf, z - x>: a cut that holds although ỹ is not exact. Without
-    mu_y, δ is the estimated gain that is left in y. The next x is a point of the central path of the model, the largest
-    of all cuts, on a ball around the start: with the gap g between the lowest f so far and the least value of the
-    model, it minimises (d_x + 1)t/g - Σ log(t - cut_i(x)) - log(R² - |x - x0|²) over x and t. So it is an analytic
-    centre of the region above the model. y is solved to a fraction of g. Above 6 d_x cuts, those with the least
-    leverages in the Hessian of the barriers are dropped. An iteration takes one call of ∇ₓf. Where f is not finite, the
-    next x is halfway to the best point.
+    -|∇ᵧf|²/(2 mu_y) =: -δ, so F(z) >= f(x, ỹ) - δ + <∇ₓf, z - x>: a cut that holds although ỹ is not exact. A term in y
+    is part of f there, and of δ. Without mu_y, δ is the estimated gain that is left in y. The next x is a point of the
+    central path of the model, the largest of all cuts, on a ball around the start: with the gap g between the lowest f
+    so far and the least value of the model, it minimises (d_x + 1)t/g - Σ log(t - cut_i(x)) - log(R² - |x - x0|²) over
+    x and t. So it is an analytic centre of the region above the model. y is solved to a fraction of g. Above 6 d_x
+    cuts, those with the least leverages in the Hessian of the barriers are dropped. An iteration takes one call of ∇ₓf.
+    Where f is not finite, the next x is halfway to the best point.
 
     Guarantee: any weighted mean of the cuts bounds F on the ball from below, so the gap is proved at every iteration if
     a minimum lies in the ball, and mu_y is known. That the calls grow like d_x log(1/ε) is measured, not proved:
@@ -82,6 +82,7 @@ class CuttingPlane(Method):
     """
 
     name: ClassVar[str] = "cutting-plane"
+    takes_terms: ClassVar[bool] = True
     state_types: ClassVar[tuple[type, ...]] = (CuttingState, Cut, Ball, Grid, SecantPoint, *DescendInY.memory_types)
     radius: float | None = None
     inner: str = "lbfgs"
@@ -99,7 +100,7 @@ class CuttingPlane(Method):
     def refuses(self) -> Mapping[Feature, str]:
         return {
             Feature.REMOTE: "clients keep the newest y alone",
-            **dict.fromkeys(TERMS, "a cut needs a subgradient, and a term has a proximal map instead"),
+            Feature.TERM_X: "a cut needs a subgradient, and a term has a proximal map instead",
         }
 
     def init(self, problem: Problem, x: Vector, y: Vector) -> CuttingState:
@@ -121,7 +122,7 @@ class CuttingPlane(Method):
         noise = state.grid.error(evaluation.value, size, max(rounding.eps, rounding.value_eps))
         slope_noise, _ = problem.gradient_noise(evaluation)
         not_convex = state.best.not_convex
-        if problem.constants is None and state.best_gradients is not None:
+        if problem.constants is None and state.best_gradients is not None and not problem.has_terms:
             not_convex = not_convex or state.find_tangent_above(evaluation)
         cut = Cut(evaluation.x, evaluation.grad_x, evaluation.value, y_error + noise, slope_noise)
         secant_point = check_constants(problem, evaluation, state.secant_point)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minmin.core.bound import VALUE_PRECISION, Bound, Grid, half_square_over, rounding_error
+from minmin.core.bound import VALUE_PRECISION, Bound, Grid, rounding_error
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem
 from minmin.core.vectors import Vector, dot, norm, square, to_flat
@@ -44,8 +44,9 @@ def find_y_error(problem: Problem, evaluation: Evaluation, memories: tuple[YMemo
     constants = problem.constants
     if constants is not None and constants.mu_y > 0.0:
         _, noise = problem.gradient_noise(evaluation)
-        return half_square_over(evaluation.grad_y_norm + noise, constants.lower_mu(evaluation.rounding.eps)[1])
-    by_curvature = half_square_over(evaluation.grad_y_norm, min(part.min_curvature_seen for part in memories))
+        eps = evaluation.rounding.eps
+        return evaluation.gap_in_y(constants.lower_mu(eps)[1], noise=noise, eps=eps).value
+    by_curvature = evaluation.estimate_in_y(min(part.min_curvature_seen for part in memories))
     known = [gain for gain in (by_curvature, *(part.gain for part in memories)) if math.isfinite(gain)]
     return SAFETY_FACTOR * max(known, default=0.0)
 
@@ -143,6 +144,9 @@ class CuttingState(NamedTuple):
             radius += rounding_error(evaluation.rounding.eps, norm(evaluation.x) + in_x / mu_x)
             # Around the best point: near the boundary of a ball, rounding would hide how near it is.
             radius += norm(self.best.x - evaluation.x + (0.5 / mu_x) * evaluation.grad_x)
+            if problem.has_terms:  # mu_x/2 |d_x|² <= f - f*
+                radius = math.sqrt(2.0 * problem.bound_with_terms(evaluation).value / mu_x)
+                radius += norm(self.best.x - evaluation.x)
             radius = max(radius, _LEAST_RADIUS)
             if radius < ball.radius:
                 lower = self.lower if ball.proved else -math.inf

@@ -65,7 +65,7 @@ TERMS = frozenset({Feature.TERM_X, Feature.TERM_Y})
 KNOWN_CONSTANTS = frozenset({Need.CONSTANTS, Need.FINITE_L, Need.POSITIVE_MU})
 """What most methods with a theory need: constants that are known, with finite L and mu > 0."""
 _REFUSED = {
-    Feature.TERM_X: "does not support terms in x or y",
+    Feature.TERM_X: "does not support a term in x",
     Feature.TERM_Y: "does not support a term in y",
     Feature.PARTS: "does not support a Sum",
     Feature.BLOCKS: "takes two blocks",
@@ -109,8 +109,13 @@ def refuse_misfit(method: Method, problem: Problem, find_others: Callable[[], Se
         predicate = misfit.find_lack(problem)
     else:
         predicate, reason = _REFUSED[misfit], method.refuses.get(misfit, "")
+        if (
+            misfit in TERMS
+            and TERMS.isdisjoint(method.takes)
+            and (misfit is Feature.TERM_X or culprit.startswith("method"))
+        ):
+            predicate = "does not support terms in x or y"
         if culprit.startswith("method"):
-            predicate = _REFUSED[Feature.TERM_X] if misfit in TERMS else predicate
             do = "take more" if misfit is Feature.BLOCKS else "do"
             predicate += f"; these methods {do}: {', '.join(other.name for other in others if fits(other, problem))}"
         elif misfit is Feature.TERM_Y and getattr(method, "outer", "x") == "y":

@@ -16,6 +16,12 @@ from minmin.numerics.lbfgs import Pairs, largest_curvature
 from minmin.numerics.prox_model import PairsHessian, minimise_model
 
 
+def take_proximal_step(term: Term | None, v: Vector, gradient: Vector, length: float) -> Vector:
+    """Where a proximal gradient step of this length ends; without a term a gradient step."""
+    new = v - length * gradient
+    return new if term is None else term.prox(new, length)
+
+
 def find_proximal_step(
     term: Term, v: Vector, gradient: Vector, pairs: Pairs, L: float, flat_length: float, units: Array | float
 ) -> Vector:
