@@ -34,7 +34,7 @@ def _join(pieces):
 def solved():
     """Random quadratics of three or four blocks with a term in each, and their minima by another method."""
     drawn = []
-    for seed in range(60):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         sizes = tuple(int(n) for n in rng.integers(1, 3, size=3 + seed % 2))
         sizes = (sizes[0] + 3, *sizes[1:])
