@@ -23,6 +23,7 @@ VARIANTS = [
     ("reduced-lbfgs", {"inner_tolerance_ratio": 1e-3}),
     ("reduced-lbfgs", {"inner_tolerance_ratio": 0.05, "inner": "newton"}),
     ("reduced-lbfgs", {"inner_tolerance_ratio": 0.01, "stateless": True}),
+    ("inexact-outer", {}),
 ]
 
 

@@ -241,7 +241,7 @@ def test_the_bound_of_noisy_clients_is_an_estimate():
     assert np.array_equal(noisy.x == 0, exact == 0)
 
 
-@pytest.mark.parametrize("method", ["fedavg", "fedrecon", "scaffold", "proxskip", "inexact-outer"])
+@pytest.mark.parametrize("method", ["fedavg", "fedrecon", "scaffold", "proxskip"])
 def test_other_methods_are_refused_with_a_remedy(method):
     clients = [Client(problem) for problem in three_problems()]
     with pytest.raises(minmin.UnsupportedError, match=r"does not support terms.*method='reduced-lbfgs'"):

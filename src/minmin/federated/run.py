@@ -92,7 +92,7 @@ def run(
         Each client has its own y0.
     term_x : Term, optional
         A term of :mod:`minmin.terms` that is added to f: it belongs to the server. Terms in y belong to the clients:
-        ``Client(minmin.problems.Composite(f_i, term_y=...))``. The first two methods take terms.
+        ``Client(minmin.problems.Composite(f_i, term_y=...))``. The methods of :func:`minmin.minimize` take terms.
     bounds_x : scipy.optimize.Bounds, or pairs, or nested dicts, lists and tuples of these, optional
         Bounds on x, as for :func:`minmin.minimize`, in place of a ``term_x``.
     tol : float
