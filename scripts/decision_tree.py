@@ -27,7 +27,7 @@ BRANCHES = [
         "GLM, Softmax\nor an estimator",
         (
             ("", "reduced-newton\ny is eliminated"),
-            ("with bounds\nor terms", "reduced-lbfgs\ninner: lbfgs"),
+            ("with a simplex\nor a ball", "reduced-lbfgs\ninner: lbfgs"),
         ),
     ),
     Branch(

@@ -8,6 +8,7 @@ from minmin.core.orientation import Outer
 from minmin.core.problem import Slice, YTask
 from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem, SecondOrderSlice
 from minmin.core.start import make_start
+from minmin.core.term import Piece
 from minmin.core.traits import Traits
 from minmin.deprecation import names_elsewhere
 from minmin.errors import SolverError
@@ -43,6 +44,7 @@ __all__ = [
     "Outcome",
     "Outer",
     "PartsTerm",
+    "Piece",
     "Scaled",
     "SecondOrderEvaluation",
     "SecondOrderProblem",

@@ -162,6 +162,7 @@ class Result:
         - "passes", "passes_y": for linear models, products of X or Xᵀ (or X∘X, for a diagonal) with a vector, and of Y
           or Yᵀ, but for those in Hessians. A sample of rows for a preconditioner counts as one, and coefficients that
           are all zero cost none.
+        - "passes_of_columns": for linear models with terms, products with some sparse columns of X alone, in no pass.
         - "rows_y": for linear models, the rows of Y in gradients: all n for a ∇ᵧf, and as many as were drawn for a step
           of ``inner="katyusha"``, which are in no pass. "rows": the same for X where the blocks are exchanged.
         - Of these passes, some are for what is computed once and then reused: "constants_passes" and

@@ -250,9 +250,24 @@ class Problem(HasTraits, ABC):
         """The best bound at an evaluation; one above ``enough`` may be left out if it takes another gradient."""
         return self.bound(evaluation)
 
-    def certify_by_data(self, evaluation: Evaluation, terms: tuple[Term | None, Term | None], enough: float) -> Bound:
-        """The bound on f plus these terms that the data alone prove; unknown if ``bounds_by_data`` is False."""
+    def certify_by_data(
+        self,
+        evaluation: Evaluation,
+        terms: tuple[Term | None, Term | None],
+        enough: float,
+        after: Any = None,
+        y_root: Array | None = None,
+    ) -> Bound:
+        """The bound on f plus these terms that the data alone prove; unknown if ``bounds_by_data`` is False.
+
+        ``after`` and ``y_root`` as in :meth:`minmin.extend.SecondOrderProblem.bound_after`, if they are known.
+        """
         return UNKNOWN
+
+    @property
+    def constants_may_prove(self) -> bool:
+        """Whether the constants may prove a bound where the data do not."""
+        return True
 
     def bound_with_terms(
         self, evaluation: Evaluation, x_reached: Reached | None = None, y_reached: Reached | None = None

@@ -118,6 +118,13 @@ class SecondOrderEvaluation(Evaluation):
     def hess_xx_diagonal(self) -> Vector:
         """The diagonal of H_xx."""
 
+    def focus(self, moves: Array) -> SecondOrderEvaluation:
+        """The same evaluation, where products with directions in x need to be right only for coordinates that move.
+
+        ``moves`` is an array of bool; directions are zero elsewhere, and the products there do not matter.
+        """
+        return self
+
     def x_preconditioner(self) -> Preconditioner:
         """A matrix like the Hessian of F, for conjugate gradients."""
         return Preconditioner(replace_zeros(self.hess_xx_diagonal()))

@@ -21,6 +21,44 @@ class Change(NamedTuple):
     size: float
 
 
+class Piece(ABC):
+    """A convex set around a point on which a term is smooth, and the term's derivatives at the point.
+
+    For |v_i|, for example, the numbers that are not negative are a piece, and those that are not positive are another.
+
+    Attributes
+    ----------
+    free : array of bool
+        The coordinates that can move within the piece; the others stay.
+    gradient, diagonal : arrays
+        The term's gradient, and the diagonal of its Hessian; zero for coordinates that stay.
+    """
+
+    free: Array
+    gradient: Array
+    diagonal: Array
+
+    @abstractmethod
+    def times(self, d: Array) -> Array:
+        """The term's Hessian times d."""
+
+    @abstractmethod
+    def hessian(self) -> Array:
+        """The term's Hessian as a dense matrix."""
+
+    @abstractmethod
+    def rise(self, d: Array) -> float:
+        """How much the term changes over a step d within the piece; exact also where d is lost in rounding."""
+
+    @abstractmethod
+    def hold(self, v: Array) -> Array:
+        """A point of the piece near v; coordinates, or groups of them, that would leave it end at its edge."""
+
+    @abstractmethod
+    def scaled(self, factor: float, unit: float) -> Piece:
+        """The piece of factor·t(v/unit)."""
+
+
 class Term(ABC):
     """A convex function t(v) of one block, which may have kinks or be infinite: |v|, or 0 in a box and ∞ elsewhere.
 
@@ -33,10 +71,18 @@ class Term(ABC):
         t(v) - convexity/2 |v|² is convex, too; 0 if nothing more is known than that t is convex.
     takes_steps : bool
         Whether :meth:`prox` also takes an array with one step per coordinate: |u_i - v_i|² is divided by 2·step_i.
+    has_pieces : bool
+        Whether :meth:`piece` is defined, and :meth:`prox` takes an array of steps; Newton's method needs that.
     """
 
     convexity: float = 0.0
     takes_steps: bool = False
+    has_pieces: bool = False
+
+    @property
+    def parts(self) -> tuple[Term | None, ...]:
+        """One term, or None, per part of the block."""
+        return (self,)
 
     @abstractmethod
     def value(self, v: Array) -> float:
@@ -50,6 +96,10 @@ class Term(ABC):
     @abstractmethod
     def prox(self, v: Array, step: float) -> Array:
         """The proximal map: the u that minimises t(u) + |u - v|²/(2·step), for a step above 0."""
+
+    def piece(self, v: Array, gradient: Array) -> Piece:
+        """The piece to look for a lower point in, from a point v where f has this gradient."""
+        raise NotImplementedError(f"{type(self).__name__} has no pieces")
 
     def conjugate(self, s: Array) -> float | None:
         """sup_v <s, v> - t(v), the convex conjugate; infinite where that is unbounded, None if it is not known."""

@@ -126,6 +126,11 @@ def from_parts(parts: Sequence[Array], prototype: Vector) -> Vector:
     return Parts(parts, prototype.weights) if isinstance(prototype, Parts) else parts[0]
 
 
+def map_parts(function: Callable[..., Array], *vectors: Vector) -> Vector:
+    """The vector of a function of the arrays in these vectors, part by part."""
+    return from_parts([function(*parts) for parts in zip(*map(parts_of, vectors), strict=True)], vectors[0])
+
+
 def flatten(vector: Vector) -> Array:
     """One array with the same inner products: parts are multiplied by the roots of their weights."""
     if not isinstance(vector, Parts):

@@ -30,6 +30,7 @@ class Need(Enum):
     POSITIVE_MU = "mu > 0"
     VALUES = "values"
     HESSIANS = "products with the Hessian"
+    PIECES = "terms with known pieces"
     Y_HESSIAN = "a y-Hessian"
     ROWS = "rows of a sum"
     EXACT_GRADIENTS = "exact gradients"
@@ -244,6 +245,11 @@ _LACKS: dict[Need, Callable[[Problem], str]] = {
     Need.VALUES: lambda p: "" if p.has_value else "needs values of f, and this problem has none",
     Need.HESSIANS: lambda p: (
         "" if p.is_second_order else f"needs a SecondOrderProblem, with products of the Hessian, which {p.kind} is not"
+    ),
+    Need.PIECES: lambda p: (
+        ""
+        if all(term is None or term.has_pieces for term in (p.term_x, p.term_y))
+        else "needs terms whose smooth pieces are known: L1, ElasticNet, GroupL2, Box or NonNegative"
     ),
     Need.Y_HESSIAN: lambda p: (
         "" if p.without_terms().has_y_hessian else f"needs a y-Hessian, which {p.kind} does not have"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from minmin.core.bound import Bound, half_square_over, is_same_point
+from minmin.core.bound import Bound, half_square_over, is_same_point, rounding_error
 from minmin.core.problem import Problem
-from minmin.core.second_order import SecondOrderEvaluation, SecondOrderProblem
+from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrderProblem
 from minmin.core.vectors import Vector, dot, norm, square
 from minmin.errors import InputError, NoMinimumError, NonFiniteError, as_count, as_number
 from minmin.methods.base import NO_TARGET, Candidate, Method, Target
 from minmin.methods.estimates import SAFETY_FACTOR, count_stuck, is_exhausted
 from minmin.methods.needs import Feature, Need
 from minmin.methods.newton_step import NewtonState, NewtonStep, solve_newton_system
+from minmin.methods.term_step import TermModel
 from minmin.methods.y_system import YStep, YSystem
 from minmin.numerics.step_search import search_step
 
@@ -55,14 +57,16 @@ _NO_MINIMUM = (
 class ReducedNewton(Method):
     """Newton's method on F(x) = min_y f(x, y); conjugate gradients solve its systems.
 
-    Problem: min f(x, y), f convex, with products of its Hessian; constants are not needed.
+    Problem: min f(x, y), f convex, with products of its Hessian; constants are not needed. Terms may be added whose
+    smooth pieces are known: L1, ElasticNet, GroupL2, Box and NonNegative.
 
     Algorithm: the joint Newton step in x and y with y eliminated: S dx = -∇F with S = H_xx - H_xy H_yy⁻¹ H_yx, the
     Hessian of F, and dy = -H_yy⁻¹(∇ᵧf + H_yx dx). Conjugate gradients with a preconditioner solve for dx, more exactly
     as the gradient gets smaller (Eisenstat and Walker's forcing), but not more exactly than tol needs. H_yy is
     factorised once per step, or once per run if it is constant; if y is large, conjugate gradients solve its systems,
     too. The image X·dx is kept, so for a GLM neither the line search nor the next point costs a product with X. A step
-    costs two products for every step of conjugate gradients, one for ∇F, and one or two for the preconditioner.
+    costs two products for every step of conjugate gradients, one for ∇F, and one or two for the preconditioner. With
+    terms, the step minimises the same model plus the terms (:mod:`minmin.methods.term_step`).
 
     Guarantee: superlinear convergence near a minimum with a positive definite Hessian. The bound of a GLM or a Softmax
     is the duality gap, which the data alone prove; otherwise it follows from strong convexity. If neither gives one, it
@@ -88,6 +92,7 @@ class ReducedNewton(Method):
     name: ClassVar[str] = "reduced-newton"
     state_types: ClassVar[tuple[type, ...]] = (NewtonState, YStep)
     takes_target: ClassVar[bool] = True
+    takes_terms: ClassVar[bool] = True
     first_y_steps: int = 3
     loosest: float = 0.2
     forcing_power: float = 0.5
@@ -104,11 +109,11 @@ class ReducedNewton(Method):
 
     @property
     def needs(self) -> frozenset[Need]:
-        return frozenset({Need.HESSIANS})
+        return frozenset({Need.HESSIANS, Need.PIECES})
 
     @property
-    def takes(self) -> frozenset[Feature]:
-        return frozenset({Feature.PARTS, Feature.BLOCKS})
+    def refuses(self) -> Mapping[Feature, str]:
+        return {Feature.REMOTE: "clients send no products with Hessians"}
 
     def init(self, problem: SecondOrderProblem, x: Vector, y: Vector) -> NewtonState:
         return NewtonState(Candidate(x, y), largest_norm=norm(x))
@@ -131,8 +136,7 @@ class ReducedNewton(Method):
         new, step = trial.new, trial.step
         if new is None:
             return _stay(state, near_steps=0 if flat else state.near_steps + 1)
-        if new.is_unbounded_along((step.direction, step.dy)) or new.is_unbounded_along():
-            raise NoMinimumError(_NO_MINIMUM)
+        _require_minimum(problem, new, (step.direction, step.dy))
         eps = evaluation.rounding.eps
         has_stopped = is_same_point(here.x, new.x, eps) and is_same_point(here.y, new.y, eps)
         largest_norm = max(state.largest_norm, norm(new.x), trial.t * norm(step.direction.dx))
@@ -156,8 +160,7 @@ class ReducedNewton(Method):
             if not y_system.y_step.gain > enough:
                 break
             y_system = YSystem(_move_y(y_system), y_system.roots if problem.has_constant_hessian else ())
-        if y_system.evaluation.is_unbounded_along():
-            raise NoMinimumError(_NO_MINIMUM)
+        _require_minimum(problem, y_system.evaluation)
         return self._finish_step(problem, state, y_system, None, target)
 
     def _finish_step(
@@ -179,7 +182,10 @@ class ReducedNewton(Method):
         if math.isinf(bound.value) and trial is not None and trial.distance_from(evaluation) <= _NEAR:
             near_steps = state.near_steps + 1
             min_curvature = min(state.min_curvature_seen, trial.step.end.min_curvature_seen)
-            estimate = _estimate_gap(problem, y_system, after.grad_x, min_curvature, noise)
+            if problem.has_terms:  # the model has promised half of that, and the step has left less
+                estimate = -SAFETY_FACTOR * 0.5 * trial.slope
+            else:
+                estimate = _estimate_gap(problem, y_system, after.grad_x, min_curvature, noise)
             bound = Bound(estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf, bound.floor)
         # The size counts as measured before this point: ∇ₓf is that of the model after a step in y.
         size = evaluation.find_largest_entry(after.grad_x, evaluation.grad_y)
@@ -203,29 +209,64 @@ class ReducedNewton(Method):
     ) -> Trial:
         """Take the Newton step, or a fraction of it; the run ends at the bound ``enough``, as far as that is known."""
         evaluation, gradient, y_step = y_system.evaluation, state.gradient, y_system.y_step
+        if problem.has_terms:
+            return self._try_step_with_terms(problem, y_system, state)
         preconditioner = evaluation.x_preconditioner()
         size = math.sqrt(dot(gradient, preconditioner.solve(gradient)))
         scale = size if math.isinf(state.scale) else state.scale
-        tolerance = min(self.loosest, (size / scale) ** self.forcing_power) if scale > 0.0 else self.loosest
         step = solve_newton_system(
             y_system,
             gradient,
             y_step.dy,
             (preconditioner.refine() if state.refined else None) or preconditioner,
-            tolerance=tolerance,
+            tolerance=self._find_tolerance(size, scale),
             most_steps=self.most_cg_steps,
             is_enough=problem.make_gradient_test(_ENOUGH * enough),
         )
         slope = dot(gradient, step.direction.dx) - y_step.gain
         if not slope < 0.0:
-            return Trial(None, step, 0.0, scale)
+            return Trial(None, step, 0.0, scale, slope)
 
         def at(t: float) -> tuple[SecondOrderEvaluation, float]:
             new = evaluation.slice.moved(step.direction, t).at(evaluation.y + t * step.dy)
             return new, new.slope(step.direction, step.dy)
 
         new, t = search_step(at, slope, overshoot=_OVERSHOOT, undershoot=_UNDERSHOOT)
-        return Trial(new, step, t, scale)
+        return Trial(new, step, t, scale, slope)
+
+    def _find_tolerance(self, size: float, scale: float) -> float:
+        """The relative residual at which a system is solved; ``scale`` is the size of the first one's right side."""
+        return min(self.loosest, (size / scale) ** self.forcing_power) if scale > 0.0 else self.loosest
+
+    def _try_step_with_terms(self, problem: SecondOrderProblem, y_system: YSystem, state: NewtonState) -> Trial:
+        """The same with terms. Along the step they count with their chord, so no step is longer than the whole.
+
+        A model that has hardly any curvature may promise far more than f can fall. Then a slope that is small beside
+        that promise may still be uphill, so f itself must not rise, either.
+        """
+        evaluation, y_step = y_system.evaluation, y_system.y_step
+        model = TermModel(evaluation, y_system, state.gradient, y_step.dy)
+        scale = model.size if math.isinf(state.scale) else state.scale
+        step = model.minimise(self._find_tolerance(model.size, scale), self.most_cg_steps)
+        dx, dy, rise = step.direction.dx, step.dy, model.find_rise(step)
+        slope = dot(state.gradient, dx) - y_step.gain + rise
+        if evaluation.term_y is not None:
+            slope += dot(evaluation.grad_y, dy)
+        if not slope < 0.0:
+            return Trial(None, step, 0.0, scale, slope)
+        eps = evaluation.rounding.eps
+
+        def at(t: float) -> tuple[SecondOrderEvaluation, float]:
+            y = evaluation.y + t * dy
+            y = y if evaluation.term_y is None else evaluation.term_y.project(y)
+            new = evaluation.slice.moved(step.direction, t).at(y)
+            end = new.slope(step.direction, dy) + rise
+            if end > 0.0 and new.value > evaluation.value + rounding_error(eps, abs(evaluation.value)):
+                end = max(end, -slope)  # too long
+            return new, end
+
+        new, t = search_step(at, slope, overshoot=_OVERSHOOT, undershoot=math.inf)
+        return Trial(new, step, t, scale, slope)
 
     def _try_surrogate(
         self, problem: SecondOrderProblem, y_system: YSystem, state: NewtonState, near: Trial, enough: float
@@ -260,16 +301,31 @@ class Trial(NamedTuple):
         The fraction of the step that was taken.
     scale : float
         |∇F| at the first step of the run.
+    slope : float
+        That of the whole at the start of the step, for the whole step.
     """
 
     new: SecondOrderEvaluation | None
     step: NewtonStep
     t: float
     scale: float
+    slope: float
 
     def distance_from(self, evaluation: SecondOrderEvaluation) -> float:
         """The length of what was taken of the step, see :meth:`SecondOrderEvaluation.model_distance`."""
         return evaluation.model_distance(self.step.direction.times(self.t), self.t * self.step.dy)
+
+
+def _require_minimum(
+    problem: Problem, evaluation: SecondOrderEvaluation, step: tuple[Direction, Vector] | None = None
+) -> None:
+    """Raise if the step here, or that from zero, proves that f has no minimum; where a block has a term, it may."""
+    if problem.term_y is not None:
+        return
+    in_y_alone = problem.term_x is not None
+    steps = (None,) if step is None or in_y_alone else (step, None)
+    if any(evaluation.is_unbounded_along(each, in_y_alone=in_y_alone) for each in steps):
+        raise NoMinimumError(_NO_MINIMUM)
 
 
 def _choose_lower(one: Trial | None, other: Trial) -> Trial:

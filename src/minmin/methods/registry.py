@@ -11,7 +11,7 @@ from minmin.deprecation import warn_renamed
 from minmin.errors import InputError, as_count, as_positive, near_names
 from minmin.methods.base import Method
 from minmin.methods.keywords import OF_MINIMIZE, Keywords
-from minmin.methods.needs import Feature, refuse_misfit
+from minmin.methods.needs import Feature, fits, refuse_misfit
 from minmin.methods.sliding import explain_sliding
 
 METHODS = {
@@ -115,10 +115,10 @@ def build(
 def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
     """What "auto" chooses: a method on the reduced function of the more expensive block.
 
-    reduced-newton if x is the more expensive block, no other option is given, and the problem has Hessian products and
-    a bound that needs no constants. Otherwise reduced-lbfgs. A quadratic has no such bound; there a Hessian product
-    costs as much as ∇ₓ, and reduced-lbfgs takes fewer of both together. For a Split with known constants it is sliding
-    if g is clearly less smooth than f, and no option is given.
+    reduced-newton if x is the more expensive block, no other option is given, and the problem has Hessian products
+    and a bound that needs no constants, with terms, too, if it takes them. Otherwise reduced-lbfgs. A quadratic has
+    no such bound; there a Hessian product costs as much as ∇ₓ, and reduced-lbfgs takes fewer of both together. For
+    a Split with known constants it is sliding if g is clearly less smooth than f, and no option is given.
     """
     why_sliding = "" if options else explain_sliding(problem)
     if why_sliding:
@@ -128,6 +128,7 @@ def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, A
     given = {name: value for name, value in options.items() if name != "cost_ratio"}
     by = "" if "cost_ratio" in options else " by convention"
     why = f"in {outer}, the more expensive block{by}"
-    if outer == "x" and not given and problem.is_second_order and problem.bounds_by_data:
+    has_own_bound = problem.without_terms().bounds_by_data
+    if outer == "x" and not given and has_own_bound and fits(find_kind("reduced-newton")(), problem):
         return "reduced-newton", {}, f"auto took reduced-newton {why}"
     return "reduced-lbfgs", {"outer": outer, **given}, f"auto took reduced-lbfgs {why}"

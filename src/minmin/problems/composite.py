@@ -14,11 +14,11 @@ from minmin.core.blocks import BlockLayout
 from minmin.core.bound import Bound
 from minmin.core.evaluation import Evaluation
 from minmin.core.problem import Problem, Slice, require_problem
-from minmin.core.second_order import SecondOrderSlice
+from minmin.core.second_order import Direction, SecondOrderEvaluation, SecondOrderSlice
 from minmin.core.structure import Leaf, Structure
 from minmin.core.term import Term
 from minmin.core.vectors import Vector
-from minmin.core.wrapped import Wrapped, WrappedEvaluation, WrappedSlice
+from minmin.core.wrapped import Wrapped, WrappedEvaluation, WrappedSlice, forwarded
 from minmin.errors import InputError, show
 from minmin.terms import Box
 from minmin.terms.parts import BlocksTerm, PartsTerm, join_terms, weigh_terms
@@ -73,6 +73,12 @@ class Composite(Wrapped):
     def fix(self, x: Vector) -> SecondOrderSlice:
         return _CompositeSlice(self.original.fix(x), self.term_x, self.term_y)
 
+    def evaluate(self, x: Vector, y: Vector, cache: tuple[Array, ...] = ()) -> Any:
+        if not cache:
+            return self.fix(x).at(y)
+        evaluation: Any = self.original.evaluate(x, y, cache)
+        return _CompositeSlice(evaluation.slice, self.term_x, self.term_y).wrap(evaluation)
+
     def bound(self, evaluation: Evaluation) -> Bound:
         return self.certify(evaluation, math.inf)
 
@@ -86,6 +92,17 @@ class Composite(Wrapped):
             return bound
         by_constants = super().bound(evaluation)
         return by_constants if by_constants.is_proved else bound
+
+    def bound_after(
+        self, evaluation: Any, after: Any, y_root: Array | None, enough: float = 0.0
+    ) -> tuple[Bound, tuple[float, float]]:
+        if not (self.has_terms and self.original.bounds_by_data):
+            return super().bound_after(evaluation, after, y_root, enough)
+        terms = self.term_x, self.term_y
+        bound = self.original.certify_by_data(evaluation.original, terms, enough, after, y_root)
+        if not bound.is_proved and self.original.constants_may_prove:
+            bound = super().bound(evaluation)
+        return bound, (0.0, 0.0)
 
     def without_terms(self) -> Problem:
         return self.original
@@ -148,7 +165,9 @@ class _CompositeEvaluation(WrappedEvaluation):
 
     def __init__(self, original: Any, slice_: _CompositeSlice):
         super().__init__(original, slice_)
-        self.term_x, self.term_y = slice_.term_x, slice_.term_y
+        self.x, self.term_x, self.term_y = slice_.x, slice_.term_x, slice_.term_y
+
+    cache = forwarded(SecondOrderEvaluation.cache)
 
     def _compute_value(self) -> float:
         """Where a term is infinite, f is not computed: it need not be defined there."""
@@ -176,6 +195,12 @@ class _CompositeSlice(WrappedSlice):
             self._parts = [part if t is None else _CompositeSlice(part, None, t) for part, t in pairs]
         elif term_y is not None:
             self._parts = (self,) if term_x is None else (_CompositeSlice(original, None, term_y),)
+
+    def moved(self, direction: Direction, t: float) -> _CompositeSlice:
+        twin = _CompositeSlice(self.original.moved(direction, t), self.term_x, self.term_y)
+        if self.term_x is not None:
+            twin.x = self.term_x.project(twin.x)  # rounding may have moved it out of a constraint
+        return twin
 
     @property
     def parts(self) -> Sequence[Slice]:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, namespace_of
-from minmin.core.term import Term
+from minmin.core.term import Piece, Term
 from minmin.errors import InputError
 from minmin.terms.elementwise import all_true, clip, weighted_sum
 from minmin.terms.parameters import Parameter, make_parameter
+from minmin.terms.pieces import Interval
 
 
 class Box(Term):
@@ -27,7 +28,7 @@ class Box(Term):
         are rounded to the precision of v.
     """
 
-    takes_steps = True
+    takes_steps = has_pieces = True
 
     def __init__(self, lower: Any, upper: Any):
         self._lower = _make_bound(lower, "lower", -math.inf)
@@ -41,6 +42,11 @@ class Box(Term):
 
     def prox(self, v: Array, step: float) -> Array:
         return clip(v, self._lower.like(v), self._upper.like(v))
+
+    def piece(self, v: Array, gradient: Array) -> Piece:
+        xp, zero, lower, upper = namespace_of(v), 0.0 * v, self._lower.like(v), self._upper.like(v)
+        stays = ((v <= lower) & (gradient >= 0.0)) | ((v >= upper) & (gradient <= 0.0))
+        return Interval(xp.where(stays, v, lower + zero), xp.where(stays, v, upper + zero), zero, zero)
 
     def conjugate(self, s: Array) -> float:
         above, below = clip(s, 0.0, math.inf), clip(s, -math.inf, 0.0)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from minmin.core.arrays import Array, namespace_of
-from minmin.core.term import Change, Term
+from minmin.core.term import Change, Piece, Term
 from minmin.core.vectors import dot
 from minmin.terms.elementwise import all_true, as_step, clip, largest_scale, lower_scale, soft_threshold, weighted_sum
 from minmin.terms.parameters import make_weight
+from minmin.terms.pieces import make_orthant
 
 
 class ElasticNet(Term):
@@ -26,7 +27,7 @@ class ElasticNet(Term):
         One number for all coordinates, or one per coordinate; finite and not negative.
     """
 
-    takes_steps = True
+    takes_steps = has_pieces = True
 
     def __init__(self, l1: Any, l2: Any):
         self._l1, self._l2 = make_weight(l1, "l1"), make_weight(l2, "l2")
@@ -49,6 +50,9 @@ class ElasticNet(Term):
         u = soft_threshold(v, step * self._l1.like(v))
         u /= 1.0 + step * self._l2.like(v)
         return u
+
+    def piece(self, v: Array, gradient: Array) -> Piece:
+        return make_orthant(v, gradient, self._l1.like(v), self._l2.like(v))
 
     def conjugate(self, s: Array) -> float:
         l1, l2 = self._l1.like(s), self._l2.like(s)

@@ -10,11 +10,12 @@ import numpy as np
 from array_api_compat import device
 
 from minmin.core.arrays import Array, in_double, largest, namespace_of, sum_rows, to_like, to_numpy
-from minmin.core.term import Change, Term
+from minmin.core.term import Change, Piece, Term
 from minmin.errors import InputError
 from minmin.terms.elementwise import all_true, find_shift, largest_scale, lower_scale, weighted_sum
 from minmin.terms.groups import make_groups
 from minmin.terms.parameters import Parameter, kind_of, make_weight
+from minmin.terms.pieces import GroupPiece
 
 _LEAST, _MOST = 1e-15, 1e15
 """Between these, the squares of a vector's largest entry neither underflow nor overflow in single precision."""
@@ -46,7 +47,7 @@ class GroupL2(Term):
         The coordinates of every group. No coordinate is in two groups; those in none are free.
     """
 
-    takes_steps = True
+    takes_steps = has_pieces = True
 
     def __init__(self, weight: Any, groups: Sequence[Sequence[int]]):
         self.groups = make_groups(groups)
@@ -87,6 +88,15 @@ class GroupL2(Term):
         factors = xp.where(longer, 1.0 - threshold / xp.where(longer, norms, 1.0), 0.0)
         one = xp.ones(1, dtype=v.dtype, device=device(v))
         return v * xp.take(xp.concat([factors, one]), self._layout(v).labels, axis=0)
+
+    def piece(self, v: Array, gradient: Array) -> Piece:
+        labels, at, slope = to_numpy(self._layout(v).labels), in_double(v), in_double(gradient)
+        weight = np.append(np.broadcast_to(self._weight.value, len(self.groups)), 0.0)[labels]
+        length, steepness = (np.sqrt(np.bincount(labels, weights=u * u)[labels]) for u in (at, slope))
+        direction, size = (np.where(length > 0.0, *pair) for pair in ((at, -slope), (length, steepness)))
+        moves = (weight > 0.0) & ((length > 0.0) | (steepness > weight))
+        unit = np.divide(direction, size, out=np.zeros_like(at), where=moves)
+        return GroupPiece(v, labels, weight, length, unit)
 
     def conjugate(self, s: Array) -> float:
         inside = self._is_zero_outside(s) and all_true(self._norms(s) <= self._weight.like(s))

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from minmin.core.arrays import Array
-from minmin.core.term import Change, Term
+from minmin.core.term import Change, Piece, Term
 from minmin.terms.elementwise import all_true, as_step, largest_scale, lower_scale, soft_threshold, weighted_sum
 from minmin.terms.parameters import make_weight
+from minmin.terms.pieces import make_orthant
 
 
 class L1(Term):
@@ -23,7 +24,7 @@ class L1(Term):
         w: one number for all coordinates, or one per coordinate; finite and not negative.
     """
 
-    takes_steps = True
+    takes_steps = has_pieces = True
 
     def __init__(self, weight: Any):
         self._weight = make_weight(weight, "weight")
@@ -38,6 +39,9 @@ class L1(Term):
 
     def prox(self, v: Array, step: Any) -> Array:
         return soft_threshold(v, as_step(step) * self._weight.like(v))
+
+    def piece(self, v: Array, gradient: Array) -> Piece:
+        return make_orthant(v, gradient, self._weight.like(v))
 
     def conjugate(self, s: Array) -> float:
         return 0.0 if all_true(abs(s) <= self._weight.like(s)) else math.inf

@@ -28,6 +28,11 @@ class PartsTerm(Term):
     def __init__(self, terms: Sequence[Term | None]):
         self.terms = tuple(terms)
         self.convexity = min(0.0 if term is None else term.convexity for term in self.terms)
+        self.has_pieces = all(term is None or term.has_pieces for term in self.terms)
+
+    @property
+    def parts(self) -> tuple[Term | None, ...]:
+        return self.terms
 
     def value(self, v: Parts) -> float:
         triples = zip(v.weights, self.terms, v, strict=True)

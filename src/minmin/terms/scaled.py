@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minmin.core.arrays import Array
-from minmin.core.term import Change, Term
+from minmin.core.term import Change, Piece, Term
 from minmin.errors import InputError, as_number
 from minmin.terms.elementwise import lower_scale
 
@@ -34,7 +34,8 @@ class Scaled(Term):
             raise InputError(f"factor = {self.factor:g} must be positive and finite")
         self.unit = unit
         self._slope = self.factor / unit
-        self.convexity, self.takes_steps = self._slope / unit * term.convexity, term.takes_steps
+        self.convexity = self._slope / unit * term.convexity
+        self.takes_steps, self.has_pieces = term.takes_steps, term.has_pieces
 
     def value(self, v: Array) -> float:
         return self.factor * self.term.value(v / self.unit)
@@ -45,6 +46,9 @@ class Scaled(Term):
 
     def prox(self, v: Array, step: float) -> Array:
         return self.unit * self.term.prox(v / self.unit, step * self._slope / self.unit)
+
+    def piece(self, v: Array, gradient: Array) -> Piece:
+        return self.term.piece(v / self.unit, gradient / self._slope).scaled(self.factor, self.unit)
 
     def conjugate(self, s: Array) -> float | None:
         value = self.term.conjugate(s / self._slope)

@@ -29,6 +29,10 @@ _FAR_LARGER = 1e3
 bounds."""
 
 
+_FEW = 2
+"""Products use some columns alone if at most one in ``_FEW`` matters. Measured: docs/benchmarks/tuning.md."""
+
+
 class Design(ABC):
     """The matrix A of one block, with n rows and d columns.
 
@@ -89,6 +93,10 @@ class Design(ABC):
     @abstractmethod
     def columns(self, chosen: Matrix) -> Design:
         """The design with only these columns."""
+
+    def few_columns(self, chosen: Matrix) -> SomeColumns | None:
+        """The products with these columns alone; None if they do not take clearly less time."""
+        return None
 
     @abstractmethod
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
@@ -286,6 +294,13 @@ class SparseDesign(NumpyDesign):
     def columns(self, chosen: Matrix) -> SparseDesign:
         return SparseDesign(self.matrix[:, chosen])
 
+    def few_columns(self, chosen: Matrix) -> SomeColumns | None:
+        return SomeColumns(self._by_columns[:, chosen]) if _FEW * len(chosen) <= self.shape[1] else None
+
+    @cached_property
+    def _by_columns(self) -> Any:
+        return self.matrix.tocsc()
+
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         for piece in piece_rows(self.shape[0]):
             yield piece, self.matrix[piece].toarray()
@@ -322,6 +337,25 @@ class SparseDesign(NumpyDesign):
 
     def arrays(self) -> tuple[Array, ...]:
         return self.matrix.data, self.matrix.indices, self.matrix.indptr
+
+
+class SomeColumns:
+    """Products with a few sparse columns, which are stored one after the other."""
+
+    def __init__(self, matrix: Any):
+        self.matrix = matrix
+
+    def image(self, v: Array) -> Array:
+        """A·v."""
+        return self.matrix @ v
+
+    def adjoint(self, r: Array) -> Array:
+        """Aᵀ·r."""
+        return self.matrix.T @ r
+
+    def column_squares(self, r: Array) -> Array:
+        """(A∘A)ᵀ·r."""
+        return self.matrix.power(2).T @ r
 
 
 def piece_rows(rows: int) -> Iterator[slice]:

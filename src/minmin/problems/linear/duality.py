@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from array_api_compat import device
@@ -53,13 +54,36 @@ def bound_by_duality(
     It adds at most |√h Y|δ to the other columns. Without a K, or with an unpenalised column in x, there is no bound.
     """
     gradient_y = evaluation.model.y_block.gradient(after.residual, evaluation.y)
+    return _bound_roughly_first(
+        lambda rounding: _bound_with(rounding, evaluation, after, gradient_y, y_root),
+        evaluation,
+        after,
+        enough,
+        has_terms=False,
+    )
+
+
+def _bound_roughly_first(
+    bound_with: Callable[[Rounding], tuple[float, float]],
+    evaluation: LinearEvaluation,
+    after: LinearYStepModel,
+    enough: float,
+    *,
+    has_terms: bool,
+) -> tuple[Bound, tuple[float, float]]:
+    """A bound with rough rounding errors if they are small, or if it is enough; and the errors in both gradients.
+
+    ``bound_with`` gives the bound with these errors, and what it would be if both gradients were rounding errors. With
+    terms, errors count in full and not by their squares, so they are computed more exactly if need be, in any case.
+    """
     rounding = Rounding(evaluation, after, rough=True)
-    value, floor = _bound_with(rounding, evaluation, after, gradient_y, y_root)
-    if rounding.is_rough and (value <= enough or floor <= _NEGLIGIBLE * value < math.inf):
+    value, floor = bound_with(rounding)
+    is_good = value <= enough < math.inf or floor <= _NEGLIGIBLE * value < math.inf
+    if is_good and rounding.is_rough:
         floor = 0.0
-    elif rounding.is_rough:
+    elif not is_good and (rounding.is_rough or has_terms):
         rounding = Rounding(evaluation, after, rough=False)
-        value, floor = _bound_with(rounding, evaluation, after, gradient_y, y_root)
+        value, floor = bound_with(rounding)
     floor = floor if math.isfinite(floor) else 0.0
     return Bound(value, floor, "data") if math.isfinite(value) else Bound(math.inf, floor), rounding.noise
 
@@ -210,7 +234,13 @@ def _cost_to_remove(root: Array | None, gradient: Array, noise: Array) -> tuple[
     return norm(root @ gradient) + by_noise, by_noise
 
 
-def bound_with_terms(evaluation: LinearEvaluation, terms: tuple[Term | None, Term | None], enough: float) -> Bound:
+def bound_with_terms(
+    evaluation: LinearEvaluation,
+    terms: tuple[Term | None, Term | None],
+    enough: float,
+    after: LinearYStepModel | None = None,
+    y_root: Array | None = None,
+) -> Bound:
     """A bound on f + p + q above its minimum, from the data alone.
 
     See :func:`bound_by_duality` for the dual points θ = w(ℓ' + ℓ''u). With terms, the
@@ -221,31 +251,43 @@ def bound_with_terms(evaluation: LinearEvaluation, terms: tuple[Term | None, Ter
     A block y without a term whose penalties are not all positive needs Yᵀθ = 0 in the unpenalised columns. The Newton
     step u = Y·dy gives that, and Xᵀθ at that θ is one more ∇ₓ. It is computed only if without it the bound would be at
     most ``enough``; else that is returned as an estimate.
+
+    ``after`` is the model after a Newton step in y, and ``y_root`` the root of H_yy⁻¹ that it took, if they are known.
     """
     term_x, term_y = terms
     model = evaluation.model
     if term_y is not None or model.y_block.penalty.covers_all:
-        return _bound_at(evaluation, evaluation.model_here(), terms, None)
-    in_x = _Block(term_x, evaluation.x, evaluation.grad_x, model.x_block.penalty, 0.0)
-    scale = in_x.find_scale()
-    without_step = _price_of_scale(evaluation, scale) + in_x.find_gap(scale).value
-    if without_step > enough:
-        return Bound(without_step)
-    if model.d_y > DENSE_UP_TO:
-        return UNKNOWN
-    root = _invert(evaluation.hess_yy(), evaluation.gauge)
-    if root is None:
-        return UNKNOWN
-    dy = -(root.T @ (root @ evaluation.grad_y))
-    return _bound_at(evaluation, evaluation.model_after(dy), terms, root)
-
-
-def _bound_at(
-    evaluation: LinearEvaluation, after: LinearYStepModel, terms: tuple[Term | None, Term | None], y_root: Array | None
-) -> Bound:
-    model = evaluation.model
+        after, y_root = after or evaluation.model_here(), None
+    elif after is None or y_root is None:
+        in_x = _Block(term_x, evaluation.x, evaluation.grad_x, model.x_block.penalty, 0.0)
+        scale = in_x.find_scale()
+        without_step = _price_of_scale(evaluation, scale) + in_x.find_gap(scale).value
+        if without_step > enough:
+            return Bound(without_step)
+        y_root = None if model.d_y > DENSE_UP_TO else _invert(evaluation.hess_yy(), evaluation.gauge)
+        if y_root is None:
+            return UNKNOWN
+        after = evaluation.model_after(-(y_root.T @ (y_root @ evaluation.grad_y)))
     gradient_y = model.y_block.gradient(after.residual, evaluation.y)
-    rounding = Rounding(evaluation, after, rough=False)
+    return _bound_roughly_first(
+        lambda rounding: _bound_with_terms(rounding, evaluation, after, terms, gradient_y, y_root),
+        evaluation,
+        after,
+        enough,
+        has_terms=True,
+    )[0]
+
+
+def _bound_with_terms(
+    rounding: Rounding,
+    evaluation: LinearEvaluation,
+    after: LinearYStepModel,
+    terms: tuple[Term | None, Term | None],
+    gradient_y: Array,
+    y_root: Array | None,
+) -> tuple[float, float]:
+    """The bound with these rounding errors, and what it would be if both gradients were rounding errors."""
+    model = evaluation.model
     noise_x, noise_y = rounding.noise
     in_y, blocks = _BoundInY(0.0, 0.0), []
     if y_root is None:
@@ -253,10 +295,11 @@ def _bound_at(
     else:
         in_y = _bound_in_y(evaluation, gradient_y, y_root, rounding)
     point = _find_dual_point(evaluation, after, in_y.left)
-    if point.scale < 1.0 or math.isinf(point.gap):
-        return UNKNOWN
+    if math.isinf(point.gap):
+        return math.inf, 0.0
     noise_x += rounding.size_x * in_y.left
     blocks.append(_Block(terms[0], evaluation.x, after.grad_x, model.x_block.penalty, noise_x))
+    blocks = [block.scaled(point.scale) for block in blocks]
     scale = min(block.find_scale() for block in blocks)
     gaps = [BlockGap(in_y.value, in_y.floor), *(block.find_gap(scale) for block in blocks)]
     in_rows = square_up(math.sqrt(point.gap) + in_y.left)
@@ -264,10 +307,9 @@ def _bound_at(
     if y_root is not None:
         # Scaling adds (1 - c)By to the r that is left of ∇ᵧ. In the norm of B⁻¹, ½|r + (1 - c)By|² is at most
         # |r|² + (1 - c)²yᵀBy, and |r|² is in ``left``.
-        value += square(1.0 - scale) * model.y_block.penalty.product(evaluation.y, evaluation.y)
-    if not math.isfinite(value):
-        return UNKNOWN
-    return Bound(value, square_up(in_y.floor_left) + sum(gap.floor for gap in gaps), "data")
+        by_scale = square(1.0 - scale * point.scale)
+        value += by_scale * model.y_block.penalty.product(evaluation.y, evaluation.y)
+    return value, square_up(in_y.floor_left) + sum(gap.floor for gap in gaps)
 
 
 def _price_of_scale(evaluation: LinearEvaluation, scale: float) -> float:
@@ -294,6 +336,12 @@ class _Block(NamedTuple):
     penalty: Penalty
     noise: float
 
+    def scaled(self, scale: float) -> _Block:
+        """The same if the part of the gradient that comes from the losses is multiplied by the scale."""
+        if scale == 1.0:
+            return self
+        return self._replace(gradient=_scale_losses(self.gradient, scale, self.penalty, self.v))
+
     def find_scale(self) -> float:
         """The largest c <= 1 for which the conjugate is finite, whatever the errors in the gradient."""
         if self.term is None or self.penalty.covers_all:
@@ -305,9 +353,7 @@ class _Block(NamedTuple):
 
     def find_gap(self, scale: float) -> BlockGap:
         """The gap, if the part of the gradient that comes from the losses is multiplied by the scale."""
-        gradient, eps = self.gradient, array_eps(self.v)
-        if scale != 1.0:
-            gradient = _scale_losses(gradient, scale, self.penalty, self.v)
+        gradient, eps = self.scaled(scale).gradient, array_eps(self.v)
         if self.term is None and self.penalty.covers_all:
             noise = self.noise / math.sqrt(self.penalty.least)
             return BlockGap(0.5 * square_up(self.penalty.dual_norm(gradient) + noise), 0.5 * square_up(noise))

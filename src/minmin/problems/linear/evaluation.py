@@ -218,6 +218,12 @@ class LinearEvaluation(SecondOrderEvaluation):
     def hess_xx_diagonal(self) -> Array:
         return self.model.x_block.hessian_diagonal(self.margin_hessian)
 
+    def focus(self, moves: Array) -> LinearEvaluation:
+        m, twin = self.model, copy(self)
+        twin.model = m.with_blocks(m.x_block.focus(moves), m.y_block)
+        twin.slice = LinearSlice(self.x, self.slice.margins, twin.model)
+        return twin
+
     def x_preconditioner(self) -> Preconditioner:
         return couple_outputs(self) or LinearPreconditioner(self)
 

@@ -121,7 +121,7 @@ class LinearModel(SecondOrderProblem):
             if everywhere or isinstance(design, _IN_MEMORY):
                 refuse_huge(design, partial(name, block))
 
-    def _with_blocks(self, x_block: PenalizedDesign, y_block: PenalizedDesign) -> Self:
+    def with_blocks(self, x_block: PenalizedDesign, y_block: PenalizedDesign) -> Self:
         """The same model with other designs and penalties."""
         twin = copy(self)
         twin.x_block, twin.y_block = x_block, y_block
@@ -201,16 +201,27 @@ class LinearModel(SecondOrderProblem):
     ) -> tuple[Bound, tuple[float, float]]:
         """By duality. If that gives no bound, by strong convexity, from the user's constants, the loss or penalties."""
         bound, noise = bound_by_duality(evaluation, after, y_root, enough)
-        here = not isinstance(self.x_block.design, RowDesign)  # else constants must be given
-        if math.isinf(bound.value) and (self._given is not None or (here and self.loss.min_curvature > 0.0)):
+        if math.isinf(bound.value) and self.constants_may_prove:
             return super().bound_after(evaluation, after, y_root, enough)
         if math.isinf(bound.value) and math.isinf(self.loss.self_concordance):
             return bound_without_step(evaluation, enough), noise
         return bound, noise
 
-    def certify_by_data(self, evaluation: Evaluation, terms: tuple[Term | None, Term | None], enough: float) -> Bound:
+    @property
+    def constants_may_prove(self) -> bool:
+        here = not isinstance(self.x_block.design, RowDesign)  # else constants must be given
+        return self._given is not None or (here and self.loss.min_curvature > 0.0)
+
+    def certify_by_data(
+        self,
+        evaluation: Evaluation,
+        terms: tuple[Term | None, Term | None],
+        enough: float,
+        after: Any = None,
+        y_root: Array | None = None,
+    ) -> Bound:
         assert isinstance(evaluation, LinearEvaluation)
-        return bound_with_terms(evaluation, terms, enough)
+        return bound_with_terms(evaluation, terms, enough, after, y_root)
 
     def make_gradient_test(self, gap: float) -> Callable[[Array], bool]:
         """Half the square of ∇ₓ in the norm of the inverse penalties, see :func:`bound_by_duality`."""
@@ -220,12 +231,12 @@ class LinearModel(SecondOrderProblem):
         return lambda gradient: 0.5 * square(penalty.dual_norm(gradient)) <= gap
 
     def counted(self, tally: Tally) -> Self:
-        twin = self._with_blocks(self.x_block.counted(tally, "passes"), self.y_block.counted(tally, "passes_y"))
+        twin = self.with_blocks(self.x_block.counted(tally, "passes"), self.y_block.counted(tally, "passes_y"))
         twin.tally = tally
         return twin
 
     def swapped(self) -> Self:
-        twin = self._with_blocks(self.y_block, self.x_block)  # they still count under their original names
+        twin = self.with_blocks(self.y_block, self.x_block)  # they still count under their original names
         twin.tally = self.tally.swapped()
         constants = self.constants_for(1.0 / COST_RATIO)
         twin._given = None if constants is None else constants.swapped()
@@ -237,7 +248,7 @@ class LinearModel(SecondOrderProblem):
             make_penalty(alpha, name, block.design.shape[1], self.prototype).repeat(self.loss.outputs)
             for alpha, name, block in ((alpha_x, "alpha_x", self.x_block), (alpha_y, "alpha_y", self.y_block))
         ]
-        twin = self._with_blocks(self.x_block.with_penalty(penalties[0]), self.y_block.with_penalty(penalties[1]))
+        twin = self.with_blocks(self.x_block.with_penalty(penalties[0]), self.y_block.with_penalty(penalties[1]))
         twin._given = None
         find_pairs = partial(_find_valid_pairs, twin.x_block, twin.y_block, self.loss, self.weights)
         twin._proof = ProvedConstants(find_pairs)
@@ -247,7 +258,7 @@ class LinearModel(SecondOrderProblem):
         """The constants stay those of the original data."""
         if same_kind(prototype, self.prototype):
             return self
-        twin = self._with_blocks(self.x_block.to_like(prototype, "X"), self.y_block.to_like(prototype, "Y"))
+        twin = self.with_blocks(self.x_block.to_like(prototype, "X"), self.y_block.to_like(prototype, "Y"))
         twin.target, twin.weights, twin.offset = (
             None if column is None else map_rows(to_like, column, prototype[:0])
             for column in (self.target, self.weights, self.offset)
