@@ -88,9 +88,9 @@ def test_it_is_said_what_is_wrong(case):
 
 @pytest.mark.parametrize("terms", [(L1(1), None), (None, L1(1))])
 def test_methods_that_know_no_terms_name_those_that_do(terms):
-    with pytest.raises(UnsupportedError, match="lincoupling.*terms.*reduced-lbfgs, reduced-newton, bam, nag"):
+    with pytest.raises(UnsupportedError, match=r"lincoupling.*terms.*reduced-lbfgs, reduced-newton, bam, nag"):
         minmin.minimize(Composite(PROBLEM, *terms), method="lincoupling")
-    with pytest.raises(UnsupportedError, match="lincoupling.*terms.*reduced-lbfgs, reduced-newton, bam, nag"):
+    with pytest.raises(UnsupportedError, match=r"lincoupling.*terms.*reduced-lbfgs, reduced-newton, bam, nag"):
         minmin.minimize(PROBLEM, bounds_y=(0, 1), method="lincoupling")
 
 
