@@ -9,8 +9,9 @@ from typing import Any
 
 from minmin.core.arrays import Array, largest
 from minmin.core.blocks import join
-from minmin.core.term import Change, Term
+from minmin.core.term import Change, Piece, Term
 from minmin.core.vectors import Parts, square
+from minmin.terms.pieces import JoinedPiece, make_free
 from minmin.terms.scaled import Scaled
 
 
@@ -97,7 +98,8 @@ class BlocksTerm(Term):
 
     def __init__(self, terms: Sequence[Term | None], sizes: Sequence[int]):
         self.all, self.sizes = PartsTerm(terms), tuple(sizes)
-        self.convexity = self.all.convexity
+        self.convexity, self.has_pieces = self.all.convexity, self.all.has_pieces
+        self.takes_steps = all(term is None or term.takes_steps for term in self.all.terms)
 
     def value(self, v: Array) -> float:
         return self.all.value(self._cut(v))
@@ -105,8 +107,14 @@ class BlocksTerm(Term):
     def change(self, old: Array, new: Array) -> Change:
         return self.all.change(self._cut(old), self._cut(new))
 
-    def prox(self, v: Array, step: float) -> Array:
-        return join(self.all.prox(self._cut(v), step).parts)
+    def prox(self, v: Array, step: Any) -> Array:
+        steps = self._cut(step) if getattr(step, "ndim", 0) else [step] * len(self.sizes)
+        rows = zip(self.all.terms, self._cut(v), steps, strict=True)
+        return join([part if term is None else term.prox(part, s) for term, part, s in rows])
+
+    def piece(self, v: Array, gradient: Array) -> Piece:
+        rows = zip(self.all.terms, self._cut(v), self._cut(gradient), strict=True)
+        return JoinedPiece(tuple(make_free(part) if term is None else term.piece(part, g) for term, part, g in rows))
 
     def conjugate(self, s: Array) -> float | None:
         return self.all.conjugate(self._cut(s))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from minmin.core.arrays import Array, identity, in_double, namespace_of, to_like
+from minmin.core.blocks import join
 from minmin.core.term import Piece
 from minmin.core.vectors import dot
 from minmin.terms.elementwise import clip
@@ -128,3 +130,57 @@ class GroupPiece(Piece):
 
     def _copy(self, array: np.ndarray[Any, Any]) -> Array:
         return to_like(array, self.prototype)
+
+
+def make_free(v: Array) -> Interval:
+    """The piece of a term that is zero."""
+    zero = 0.0 * v
+    return Interval(zero - math.inf, zero + math.inf, zero, zero)
+
+
+@dataclass(frozen=True)
+class JoinedPiece(Piece):
+    """Pieces of consecutive parts of one array.
+
+    Attributes
+    ----------
+    each : tuple of Piece
+    """
+
+    each: tuple[Piece, ...]
+
+    @property
+    def free(self) -> Array:
+        return join([piece.free for piece in self.each])
+
+    @property
+    def gradient(self) -> Array:
+        return join([piece.gradient for piece in self.each])
+
+    @property
+    def diagonal(self) -> Array:
+        return join([piece.diagonal for piece in self.each])
+
+    def times(self, d: Array) -> Array:
+        return join([piece.times(part) for piece, part in self._pair(d)])
+
+    def hessian(self) -> Array:
+        columns = identity(self.gradient.shape[0], self.gradient)
+        return namespace_of(columns).stack([self.times(columns[i, :]) for i in range(columns.shape[0])])
+
+    def rise(self, d: Array) -> float:
+        return sum(piece.rise(part) for piece, part in self._pair(d))
+
+    def hold(self, v: Array) -> Array:
+        return join([piece.hold(part) for piece, part in self._pair(v)])
+
+    def scaled(self, factor: float, unit: float) -> JoinedPiece:
+        return JoinedPiece(tuple(piece.scaled(factor, unit) for piece in self.each))
+
+    def _pair(self, v: Array) -> Iterator[tuple[Piece, Array]]:
+        """Every piece with its part of a vector."""
+        start = 0
+        for piece in self.each:
+            size = piece.gradient.shape[0]
+            yield piece, v[start : start + size]
+            start += size
