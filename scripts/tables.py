@@ -178,7 +178,7 @@ def _say_whether(method: Method, problem: minmin.Problem, notes: dict[str, int])
     if isinstance(misfit, Need):
         note = _LACKS.get(misfit, f"It needs {misfit.value}")
     else:
-        reason, what = method.refuses.get(misfit, ""), "terms" if misfit in TERMS else misfit.value
+        reason, what = method.refuses.get(misfit, ""), "terms" if TERMS.isdisjoint(method.takes) else misfit.value
         note = f"It does not take {what}" + (f": {reason}" if reason else "")
     return f"– ({notes.setdefault(note, len(notes) + 1)})"
 
