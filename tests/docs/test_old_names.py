@@ -91,6 +91,7 @@ def test_classes_are_where_earlier_pickles_look_for_them():
         "Feature",
         "Need",
         "Outer",
+        "Piece",
         "Tally",
         "Target",
         "Traits",
