@@ -77,7 +77,7 @@ def test_a_newer_format(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_FORMAT", 99)
     begin(file)
     monkeypatch.undo()
-    refused(file, "format 99, from a newer minmin; this one reads 7")
+    refused(file, "format 99, from a newer minmin; this one reads 8")
 
 
 @pytest.mark.parametrize("head", [b"minmin checkpoint\n", b"minmin checkpoint 1\n"])

@@ -21,7 +21,7 @@ from minmin.loop.codec import decode, decode_notes, encode, seal, unseal
 from minmin.methods import Method
 
 _MAGIC = "minmin checkpoint"
-_FORMAT = 7
+_FORMAT = 8
 _TIME_FRACTION = 0.02
 """Checkpoints may take this fraction of a run's time. A choice: 2 % is hardly noticed."""
 _EXPECTED_SECONDS, _EXPECTED_BYTES_PER_SECOND = 0.02, 1e8
