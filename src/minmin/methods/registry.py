@@ -128,7 +128,7 @@ def _choose(problem: Problem, options: dict[str, Any]) -> tuple[str, dict[str, A
     given = {name: value for name, value in options.items() if name != "cost_ratio"}
     by = "" if "cost_ratio" in options else " by convention"
     why = f"in {outer}, the more expensive block{by}"
-    has_own_bound = problem.without_terms().bounds_by_data
-    if outer == "x" and not given and has_own_bound and fits(find_kind("reduced-newton")(), problem):
+    can = problem.is_second_order and problem.without_terms().bounds_by_data
+    if outer == "x" and not given and can and (not problem.has_terms or fits(find_kind("reduced-newton")(), problem)):
         return "reduced-newton", {}, f"auto took reduced-newton {why}"
     return "reduced-lbfgs", {"outer": outer, **given}, f"auto took reduced-lbfgs {why}"
