@@ -80,12 +80,14 @@ class YSystem:
 
     def gradient_left(self) -> Vector:
         """∇ᵧ of the quadratic model after :attr:`y_step`; not zero if ∇ᵧf leaves the range of a singular H_yy."""
-        return self.evaluation.grad_y + self.product(self.y_step.dy)
+        step = self.y_step.dy
+        pairs = zip(self._parts, parts_of(step), strict=True)
+        return from_parts([part.grad_y + part.hess_yy_product(dy) for part, dy in pairs], step)
 
     def product(self, dy: Vector) -> Vector:
-        """H_yy·dy."""
-        pairs = zip(self._parts, parts_of(dy), strict=True)
-        return from_parts([part.hess_yy_product(d) for part, d in pairs], dy)
+        """H_yy·dy, by matrices that :meth:`on` needs, too."""
+        triples = zip(self._parts, self._hessians, parts_of(dy), strict=True)
+        return from_parts([part.hess_yy_product(d) if H is None else H @ d for part, H, d in triples], dy)
 
     @cached_property
     def diagonal(self) -> Vector:
