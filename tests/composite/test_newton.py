@@ -105,6 +105,24 @@ def test_the_answers_are_those_of_reduced_lbfgs(kind):
                 assert np.array_equal(x[np.abs(its) > 1e-3] == 0.0, its[np.abs(its) > 1e-3] == 0.0)
 
 
+@pytest.mark.parametrize("kind", ["logistic", "poisson", "huber", "quadratic", "sum"])
+def test_f_and_the_terms_fall_in_every_step_and_at_last_superlinearly(kind):
+    """Also from far starts; Lee, Sun and Saunders, "Proximal Newton-type methods" (2014)."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        f = draw_problem(rng, kind)
+        p = Composite(f, draw_term(rng, ("L1", "Box", "GroupL2", "ElasticNet")[seed], f.d_x))
+        x0 = rng.standard_normal(f.d_x) * (0.0, 1.0, 30.0, 300.0)[seed]
+        values = []
+        r = minmin.minimize(p, x0, method="reduced-newton", tol=1e-10, callback=lambda i, v=values: v.append(i.value))
+        assert r.success
+        values = np.array([*values, r.fun])
+        assert np.all(np.diff(values) <= 1e-13 * (1.0 + np.abs(values[:-1])))
+        gaps = values - values[-1]
+        near = gaps[(gaps > 1e-9) & (gaps < 1e-3)]
+        assert np.all(near[1:] <= 0.1 * near[:-1])
+
+
 def draw_sparse(seed, n=2000, d=300, dense=5):
     rng = np.random.default_rng(seed)
     X = scipy.sparse.random_array((n, d), density=0.02, format="csr", rng=rng, data_sampler=lambda size: np.ones(size))

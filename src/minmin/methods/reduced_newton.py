@@ -70,9 +70,11 @@ class ReducedNewton(Method):
 
     Guarantee: superlinear convergence near a minimum with a positive definite Hessian. The bound of a GLM or a Softmax
     is the duality gap, which the data alone prove; otherwise it follows from strong convexity. If neither gives one, it
-    is estimated. :class:`minmin.NoMinimumError` is raised if a step shows a direction in which f is unbounded.
+    is estimated. :class:`minmin.NoMinimumError` is raised if a step shows a direction in which f is unbounded. With
+    terms f + p + q falls in every step, and converges as fast.
 
-    Reference: Dembo, Eisenstat and Steihaug, "Inexact Newton methods" (1982).
+    References: Dembo, Eisenstat and Steihaug, "Inexact Newton methods" (1982); Lee, Sun and Saunders, "Proximal
+    Newton-type methods for minimizing composite functions" (2014).
 
     Parameters
     ----------
