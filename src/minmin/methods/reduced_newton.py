@@ -66,7 +66,7 @@ class ReducedNewton(Method):
     factorised once per step, or once per run if it is constant; if y is large, conjugate gradients solve its systems,
     too. The image X·dx is kept, so for a GLM neither the line search nor the next point costs a product with X. A step
     costs two products for every step of conjugate gradients, one for ∇F, and one or two for the preconditioner. With
-    terms, the step minimises the same model plus the terms (:mod:`minmin.methods.term_step`).
+    terms, the step minimises the same model plus the terms (``methods/term_step.py``).
 
     Guarantee: superlinear convergence near a minimum with a positive definite Hessian. The bound of a GLM or a Softmax
     is the duality gap, which the data alone prove; otherwise it follows from strong convexity. If neither gives one, it
