@@ -30,7 +30,7 @@ class Need(Enum):
     POSITIVE_MU = "mu > 0"
     VALUES = "values"
     HESSIANS = "products with the Hessian"
-    PIECES = "terms with known pieces"
+    PIECES = "pieces of the terms, if there are any"
     Y_HESSIAN = "a y-Hessian"
     ROWS = "rows of a sum"
     EXACT_GRADIENTS = "exact gradients"
