@@ -74,6 +74,30 @@ def tabulate_methods() -> str:
     return "\n".join(rows)
 
 
+USE_IT_IF = {
+    "reduced-newton": "you fit a GLM or a `Softmax`, or f is from JAX or PyTorch and ill-conditioned in x",
+    "reduced-lbfgs": "you have only gradients",
+    "bam": "you need a convergence rate",
+    "nag": "you want Nesterov's method as a baseline",
+    "acdm": "each iteration should evaluate only ∇ₓf or only ∇ᵧf, not both",
+    "lincoupling": "the same, without terms",
+    "inexact-outer": 'you want what `"bam"` improves on as a baseline',
+    "alternating": "each block can be minimised at once, such as by a direct solve",
+    "cutting-plane": "κ_x is huge, or f has kinks in x",
+    "sliding": "the function is f + g, f expensive and g cheap but less smooth: `minmin.problems.Split(f, g)`",
+}
+
+
+def tabulate_choices() -> str:
+    """When to use every method, what it needs of a problem, and what the problem must not have."""
+    rows = ["| `method=` | use it if | it needs | it does not take |", "|---|---|---|---|"]
+    for name in METHODS:
+        method = find_kind(name)()
+        refused = [feature.value for feature in Feature if feature not in method.takes]
+        rows.append(f'| `"{name}"` | {USE_IT_IF[name]} | {_list_needs(method)} | {", ".join(refused) or "–"} |')
+    return "\n".join(rows)
+
+
 def tabulate_options() -> str:
     """What the values of options need and refuse, where that differs from the default."""
     rows = ["| option | needs | refuses |", "|---|---|---|"]
@@ -195,7 +219,7 @@ _LACKS = {
 _OPTIONS = '        - Any option of "reduced-lbfgs", which it then takes.\n', "\n\n    Returns\n"
 PARTS: list[tuple[str, str, Callable[[], str], tuple[str, str]]] = [
     ("src/minmin/solve.py", "options", describe_options, _OPTIONS),
-    ("README.md", "methods", tabulate_methods, ("scripts/tables.py: methods -->", "\n<!-- end -->")),
+    ("README.md", "methods", tabulate_choices, ("scripts/tables.py: methods -->", "\n<!-- end -->")),
     ("docs/guides/methods.md", "methods", tabulate_methods, ("scripts/tables.py: methods -->", "\n<!-- end -->")),
     ("docs/guides/methods.md", "options", tabulate_options, ("scripts/tables.py: options -->", "\n<!-- end -->")),
     ("docs/guides/methods.md", "problems", tabulate_problems, ("scripts/tables.py: problems -->", "\n<!-- end -->")),
