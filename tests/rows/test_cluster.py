@@ -66,12 +66,25 @@ def test_your_own_loss(client):
     agree(*(minmin.minimize(model, method="reduced-newton", tol=1e-6) for model in models))
 
 
+def find_pids(client):
+    """The processes of the workers, from those that watch them: a worker that is dying would not answer."""
+    return [nanny.pid for nanny in client.cluster.workers.values()]
+
+
 def kill_a_worker(client, seconds):
     """Kill a worker after some seconds."""
-    pids = list(client.run(os.getpid).values())
-    killer = threading.Timer(seconds, os.kill, (random.choice(pids), signal.SIGKILL))
+    killer = threading.Timer(seconds, os.kill, (random.choice(find_pids(client)), signal.SIGKILL))
     killer.start()
     return killer
+
+
+def wait_for_workers(client, killer):
+    """Until there is another worker in place of the killed one."""
+    deadline = time.monotonic() + 60
+    while not all(find_pids(client)) or killer.args[0] in find_pids(client):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    client.wait_for_workers(2, timeout=60)
 
 
 def test_a_killed_worker_changes_nothing(client):
@@ -84,7 +97,7 @@ def test_a_killed_worker_changes_nothing(client):
         found = minmin.minimize(there, method="reduced-newton", tol=1e-10)
         killer.join()
         agree(expected, found, rtol=1e-12)
-        client.wait_for_workers(2, timeout=60)
+        wait_for_workers(client, killer)
 
 
 def count_tasks(client):
@@ -106,9 +119,9 @@ def test_fits_leave_nothing_on_the_cluster(client):
     gc.disable()  # from here on, a cycle of references would keep the rows
     try:
         there = make_there("logistic", data, 3)
-        kill_a_worker(client, 0.0).join()
+        killer = kill_a_worker(client, 0.0)
         minmin.minimize(there, method="reduced-newton", tol=1e-6)
-        client.wait_for_workers(2, timeout=60)
+        wait_for_workers(client, killer)
         del there
         deadline = time.monotonic() + 20
         while count_tasks(client) > before and time.monotonic() < deadline:
