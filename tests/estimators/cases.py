@@ -31,6 +31,8 @@ def case(family, n=120, d=6, seed=0, classes=2):
         y = (rng.random(n) < 1.0 / (1.0 + np.exp(-margins))).astype(int)
     elif family == "poisson":
         y = rng.poisson(np.exp(np.minimum(margins, 3.0))).astype(float)
+    elif family in ("gamma", "tweedie"):
+        y = rng.gamma(2.0, np.exp(np.minimum(margins, 3.0))) * (1 if family == "gamma" else rng.integers(0, 2, n))
     else:
         y = margins + rng.standard_normal(n)
     return Case(X, y, rng.uniform(0.2, 2.0, n))
@@ -46,6 +48,13 @@ def objective(family, sample, coef, intercept, penalties):
         losses = np.logaddexp(0.0, -(2.0 * y - 1.0) * margins.reshape(-1))
     elif family == "poisson":
         losses = np.exp(margins) - y * margins
+    elif family == "gamma":
+        losses = y * np.exp(-margins) + margins
+    elif family == "tweedie":  # of power 1.5
+        losses = 2.0 * np.exp(0.5 * margins) + 2.0 * y * np.exp(-0.5 * margins)
+    elif family == "huber":
+        size = np.abs(margins - y)
+        losses = np.where(size > 1.0, size - 0.5, 0.5 * size**2)
     else:
         losses = 0.5 * (margins - y) ** 2
     return float(np.average(losses, weights=weights) + 0.5 * np.sum(penalties * np.square(coef)))

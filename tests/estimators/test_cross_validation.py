@@ -10,12 +10,18 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from estimators.cases import case, objective
 from minmin.estimators import (
+    BlockGammaRegressor,
+    BlockGammaRegressorCV,
+    BlockHuberRegressor,
+    BlockHuberRegressorCV,
     BlockLogisticRegression,
     BlockLogisticRegressionCV,
     BlockPoissonRegressor,
     BlockPoissonRegressorCV,
     BlockRidge,
     BlockRidgeCV,
+    BlockTweedieRegressor,
+    BlockTweedieRegressorCV,
 )
 from minmin.estimators.penalties import path_order, resolve_grid
 
@@ -23,6 +29,9 @@ PAIRS = {
     "logistic": (BlockLogisticRegression, BlockLogisticRegressionCV),
     "squared": (BlockRidge, BlockRidgeCV),
     "poisson": (BlockPoissonRegressor, BlockPoissonRegressorCV),
+    "gamma": (BlockGammaRegressor, BlockGammaRegressorCV),
+    "tweedie": (BlockTweedieRegressor, BlockTweedieRegressorCV),
+    "huber": (BlockHuberRegressor, BlockHuberRegressorCV),
 }
 BLOCKS = {"a": [0, 1], "b": [2, 3, 4, 5]}
 GRID = {"a": [1e-1, 1e-3], "b": [1.0, 1e-2, 0.0]}

@@ -9,17 +9,21 @@ except ImportError as error:
 
 from minmin.estimators.log_link import (
     BlockGammaRegressor,
+    BlockGammaRegressorCV,
     BlockPoissonRegressor,
     BlockPoissonRegressorCV,
     BlockTweedieRegressor,
+    BlockTweedieRegressorCV,
 )
 from minmin.estimators.logistic import BlockLogisticRegression, BlockLogisticRegressionCV
-from minmin.estimators.ridge import BlockHuberRegressor, BlockRidge, BlockRidgeCV
+from minmin.estimators.ridge import BlockHuberRegressor, BlockHuberRegressorCV, BlockRidge, BlockRidgeCV
 from minmin.estimators.text import text_columns
 
 __all__ = [
     "BlockGammaRegressor",
+    "BlockGammaRegressorCV",
     "BlockHuberRegressor",
+    "BlockHuberRegressorCV",
     "BlockLogisticRegression",
     "BlockLogisticRegressionCV",
     "BlockPoissonRegressor",
@@ -27,6 +31,7 @@ __all__ = [
     "BlockRidge",
     "BlockRidgeCV",
     "BlockTweedieRegressor",
+    "BlockTweedieRegressorCV",
     "text_columns",
 ]
 

@@ -23,6 +23,15 @@ _document_poisson = document(
     f"Minimises the weighted mean of exp(margin) - y·margin plus Σ_b alpha_b/2 |w_b|² over the blocks b; {_MEAN}",
     scale="scikit-learn's PoissonRegressor has the same scale.",
 )
+_document_gamma = document(
+    f"Minimises the weighted mean of y·exp(-margin) + margin plus Σ_b alpha_b/2 |w_b|² over the blocks b; {_MEAN}",
+    scale="scikit-learn's GammaRegressor has the same scale.",
+)
+_document_tweedie = document(
+    "Minimises the weighted mean of exp((2-p)margin)/(2-p) + y·exp((1-p)margin)/(p-1) plus Σ_b alpha_b/2 |w_b|² over\n"
+    f"the blocks b, where p is the power; {_MEAN}",
+    scale="scikit-learn's TweedieRegressor has the same scale.",
+)
 
 
 class LogLink(RegressorMixin, WithStandardErrors):
@@ -121,12 +130,16 @@ class BlockPoissonRegressorCV(PoissonModel, CrossValidated):
     """
 
 
-@document(
-    f"Minimises the weighted mean of y·exp(-margin) + margin plus Σ_b alpha_b/2 |w_b|² over the blocks b; {_MEAN}",
-    scale="scikit-learn's GammaRegressor has the same scale.",
-)
+class GammaModel(LogLink):
+    """Predicts positive sizes."""
+
+    _loss = LOSSES["gamma"]
+    _variance_power = 2.0
+
+
+@_document_gamma
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockGammaRegressor(LogLink, FixedPenalties):
+class BlockGammaRegressor(GammaModel, FixedPenalties):
     """Gamma regression with a penalty per block of columns and a proved bound on the gap f - f*.
 
     Examples
@@ -139,17 +152,40 @@ class BlockGammaRegressor(LogLink, FixedPenalties):
     True
     """
 
-    _loss = LOSSES["gamma"]
-    _variance_power = 2.0
 
-
-@document(
-    "Minimises the weighted mean of exp((2-p)margin)/(2-p) + y·exp((1-p)margin)/(p-1) plus Σ_b alpha_b/2 |w_b|² over\n"
-    f"the blocks b, where p is the power; {_MEAN}",
-    scale="scikit-learn's TweedieRegressor has the same scale.",
-)
+@_document_gamma
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockTweedieRegressor(LogLink, FixedPenalties):
+class BlockGammaRegressorCV(GammaModel, CrossValidated):
+    """Gamma regression with a penalty per block of columns, chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import minmin
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> sizes = np.random.default_rng(1).gamma(2.0, np.exp(X[:, 0]))
+    >>> minmin.estimators.BlockGammaRegressorCV(alphas=[1e-2, 1e2]).fit(X, sizes).alpha_
+    {'all': 0.01}
+    """
+
+
+class TweedieModel(LogLink):
+    """Predicts sums of a random number of positive amounts, many of which are 0."""
+
+    power: float
+
+    @property
+    def _loss(self) -> Loss:
+        return Tweedie(self.power)
+
+    @property
+    def _variance_power(self) -> float:  # type: ignore[override]
+        return self.power
+
+
+@_document_tweedie
+@dataclass(eq=False, repr=False, kw_only=True)
+class BlockTweedieRegressor(TweedieModel, FixedPenalties):
     """Tweedie regression with a penalty per block of columns and a proved bound on the gap f - f*.
 
     It fits sums of a random number of positive amounts, such as the claims of a year, many of which are 0.
@@ -166,10 +202,20 @@ class BlockTweedieRegressor(LogLink, FixedPenalties):
 
     power: float = 1.5
 
-    @property
-    def _loss(self) -> Loss:
-        return Tweedie(self.power)
 
-    @property
-    def _variance_power(self) -> float:  # type: ignore[override]
-        return self.power
+@_document_tweedie
+@dataclass(eq=False, repr=False, kw_only=True)
+class BlockTweedieRegressorCV(TweedieModel, CrossValidated):
+    """Tweedie regression with a penalty per block of columns, chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import minmin
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> claims = np.random.default_rng(1).poisson(1.0, 50) * np.exp(X[:, 0])
+    >>> minmin.estimators.BlockTweedieRegressorCV(power=1.7, alphas=[1e-2, 1e2]).fit(X, claims).alpha_
+    {'all': 0.01}
+    """
+
+    power: float = 1.5

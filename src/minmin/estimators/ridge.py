@@ -23,6 +23,12 @@ _document = document(
     scale="The alpha of scikit-learn's Ridge is n times this for n samples.",
 )
 
+_document_huber = document(
+    "Minimises the weighted mean of ½r² plus Σ_b alpha_b/2 |w_b|² over the blocks b, where r = margin - y; beyond\n"
+    "|r| = delta the loss of a sample is delta(|r| - delta/2). The intercept is not penalised.",
+    scale="scikit-learn's HuberRegressor estimates delta and has another scale.",
+)
+
 
 class RealTarget(RegressorMixin, WithStandardErrors):
     """Predicts real numbers by the margin itself."""
@@ -84,13 +90,19 @@ class BlockRidge(Gaussian, FixedPenalties):
     _takes_several_targets = True
 
 
-@document(
-    "Minimises the weighted mean of ½r² plus Σ_b alpha_b/2 |w_b|² over the blocks b, where r = margin - y; beyond\n"
-    "|r| = delta the loss of a sample is delta(|r| - delta/2). The intercept is not penalised.",
-    scale="scikit-learn's HuberRegressor estimates delta and has another scale.",
-)
+class HuberModel(RealTarget):
+    """The loss is half the squared error up to ``delta``, and grows linearly beyond it."""
+
+    delta: float
+
+    @property
+    def _loss(self) -> Loss:
+        return Huber(self.delta)
+
+
+@_document_huber
 @dataclass(eq=False, repr=False, kw_only=True)
-class BlockHuberRegressor(RealTarget, FixedPenalties):
+class BlockHuberRegressor(HuberModel, FixedPenalties):
     """Huber regression, which resists outliers, with a penalty per block of columns and a proved bound on the gap.
 
     Examples
@@ -106,9 +118,23 @@ class BlockHuberRegressor(RealTarget, FixedPenalties):
 
     delta: float = 1.0
 
-    @property
-    def _loss(self) -> Loss:
-        return Huber(self.delta)
+
+@_document_huber
+@dataclass(eq=False, repr=False, kw_only=True)
+class BlockHuberRegressorCV(HuberModel, CrossValidated):
+    """Huber regression, which resists outliers, with a penalty per block of columns, chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import minmin
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> y = X[:, 0] + np.where(np.arange(50) == 7, 1000.0, 0.0)
+    >>> minmin.estimators.BlockHuberRegressorCV(alphas=[1e-3, 1e3]).fit(X, y).alpha_
+    {'all': 0.001}
+    """
+
+    delta: float = 1.0
 
 
 @_document
