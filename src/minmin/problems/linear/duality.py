@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from array_api_compat import device
@@ -102,9 +102,16 @@ def bound_without_step(evaluation: LinearEvaluation, enough: float) -> Bound:
         bound, _ = bound_by_duality(evaluation, evaluation.model_here(), None, enough)
     if not m.loss.reaches_infimum:
         return bound
-    penalties = evaluation.slice.x_penalty + m.y_block.penalty_value(evaluation.y)
-    above_infima = _losses_above_infima(evaluation) + penalties + evaluation.value_noise()
+    above_infima = _find_height(evaluation)
     return Bound(above_infima, 0.0, "data") if above_infima <= enough else bound
+
+
+def _find_height(evaluation: LinearEvaluation, terms: Sequence[Term | None] = ()) -> float:
+    """How far f + p + q is above the sum of the infima of its losses, penalties and terms."""
+    pairs = zip(terms, (evaluation.x, evaluation.y), strict=False)
+    of_terms = sum(term.value(v) + term._conjugate(0.0 * v) for term, v in pairs if term is not None)
+    penalties = evaluation.slice.x_penalty + evaluation.model.y_block.penalty_value(evaluation.y)
+    return _losses_above_infima(evaluation) + penalties + of_terms + evaluation.value_noise()
 
 
 def _bound_with(
@@ -246,14 +253,33 @@ def bound_with_terms(
     See :func:`bound_by_duality` for the dual points θ = w(ℓ' + ℓ''u). With terms, the
     squares of Xᵀθ + Ax and Yᵀθ + By become the gaps of :func:`minmin.core.model_gap.find_gap`. If a block has a penalty
     of 0, such a gap is finite only where its term's conjugate is. So θ is multiplied by the largest c <= 1 that makes
-    it so. By convexity of ℓ*, this adds at most (1 - c)(ℓ - inf ℓ) for every sample.
+    it so. By convexity of ℓ*, this adds at most (1 - c)(ℓ - inf ℓ) for every sample. A c of 0 says nothing
+    of the point, so it gives no bound.
 
     A block y without a term whose penalties are not all positive needs Yᵀθ = 0 in the unpenalised columns. The Newton
     step u = Y·dy gives that, and Xᵀθ at that θ is one more ∇ₓ. It is computed only if without it the bound would be at
     most ``enough``; else that is returned as an estimate.
 
+    The dual point θ = 0 proves that f + p + q is above its minimum by at most what it is above the infima of its
+    losses, penalties and terms. That is used where nothing better is proved, if it is at most ``enough``.
+
     ``after`` is the model after a Newton step in y, and ``y_root`` the root of H_yy⁻¹ that it took, if they are known.
     """
+    bound = _bound_by_gradients(evaluation, terms, enough, after, y_root)
+    if bound.is_proved:
+        return bound
+    height = _find_height(evaluation, terms)
+    return Bound(height, 0.0, "data") if height <= enough and math.isfinite(height) else bound
+
+
+def _bound_by_gradients(
+    evaluation: LinearEvaluation,
+    terms: tuple[Term | None, Term | None],
+    enough: float,
+    after: LinearYStepModel | None,
+    y_root: Array | None,
+) -> Bound:
+    """The bound of the best other dual point."""
     term_x, term_y = terms
     model = evaluation.model
     if term_y is not None or model.y_block.penalty.covers_all:
@@ -261,6 +287,8 @@ def bound_with_terms(
     elif after is None or y_root is None:
         in_x = _Block(term_x, evaluation.x, evaluation.grad_x, model.x_block.penalty, 0.0)
         scale = in_x.find_scale()
+        if scale == 0.0:
+            return UNKNOWN
         without_step = _price_of_scale(evaluation, scale) + in_x.find_gap(scale).value
         if without_step > enough:
             return Bound(without_step)
@@ -301,6 +329,8 @@ def _bound_with_terms(
     blocks.append(_Block(terms[0], evaluation.x, after.grad_x, model.x_block.penalty, noise_x))
     blocks = [block.scaled(point.scale) for block in blocks]
     scale = min(block.find_scale() for block in blocks)
+    if scale == 0.0:
+        return math.inf, 0.0
     gaps = [BlockGap(in_y.value, in_y.floor), *(block.find_gap(scale) for block in blocks)]
     in_rows = square_up(math.sqrt(point.gap) + in_y.left)
     value = in_rows + sum(gap.value for gap in gaps) + _price_of_scale(evaluation, scale)
