@@ -175,6 +175,49 @@ def test_separated_data_have_no_minimum_with_a_term_in_x():
         minmin.minimize(Composite(GLM(X, Y, np.sign(Y[:, 0]), alpha_x=0.0, alpha_y=0.0), L1(0.1)))
 
 
+def test_gtol_alone_ends_a_run():
+    f = draw_sparse(1)
+    for terms in ((L1(2e-3), None), (Box(-0.1, 0.1), L1(0.01)), (None, NonNegative())):
+        p = Composite(f if terms[0] else draw_glm(np.random.default_rng(0), "logistic"), *terms)
+        r = minmin.minimize(p, method="reduced-newton", gtol=1e-6, tol=0)
+        assert r.status == "converged", r
+        assert p.evaluate(r.x, r.y).gradient_size <= 1e-6
+
+
+def test_a_limit_that_is_never_reached_is_approached_with_a_bound():
+    """Separated data and terms that do not hold all coordinates: f falls towards zero, which the losses prove."""
+    rng = np.random.default_rng(0)
+    X, Y, weights = rng.standard_normal((40, 30)), rng.standard_normal((40, 3)), np.zeros(30)
+    weights[:5] = 0.1
+    logistic = GLM(X, Y, np.sign(X[:, 9]), alpha_x=0.0, alpha_y=0.0)
+    softmax = Softmax(X, Y, X[:, 9] > 0, alpha_x=0.0, alpha_y=0.0)
+    for f, terms in (
+        (logistic, (L1(weights), Box(-1, 1))),
+        (softmax, (NonNegative(), None)),
+        (softmax, (None, L1(0.1))),
+    ):
+        for method in ("reduced-newton", "reduced-lbfgs"):
+            r = minmin.minimize(Composite(f, *terms), method=method, tol=1e-7)
+            assert r.success
+            assert r.certified
+            assert r.fun <= r.gap_bound <= 1e-7
+
+
+def test_starts_where_the_losses_explode_or_vanish_are_left():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((26, 36)), rng.standard_normal((26, 2))
+    lower = -10.0 * rng.random(36)
+    upper = np.where(rng.random(36) < 0.5, lower, lower + 5.0)
+    exploding = GLM(5.0 * X, Y, np.ones(26), "poisson", alpha_x=3e-4, alpha_y=6e-5)
+    vanishing = GLM(X, Y, np.sign(rng.standard_normal(26)), "logistic", alpha_x=0.0, alpha_y=0.0)
+    for f, terms, far in ((exploding, (Box(lower, upper), NonNegative()), 0.0), (vanishing, (L1(0.1), L1(0.1)), 1e3)):
+        x, y = far * rng.standard_normal(36), far * rng.standard_normal(2)
+        r = minmin.minimize(Composite(f, *terms), x, y, method="reduced-newton", tol=1e-8)
+        assert r.certified
+        assert r.bound.value <= max(1e-8, 2.0 * r.bound.floor), r
+        assert r.calls["hess_product"] <= 6000, r
+
+
 def test_terms_without_known_pieces_are_refused_with_a_remedy():
     p = Composite(draw_sparse(0), minmin.terms.L2Ball(1.0))
     with pytest.raises(minmin.UnsupportedError, match=r"needs terms whose smooth pieces are known.*'reduced-lbfgs'"):

@@ -115,9 +115,13 @@ class Evaluation(ABC):
     @property
     def gradient_size(self) -> float:
         """The largest absolute entry of both gradients; with a term, of v - prox(v - gradient), a step of length 1."""
+        return self.find_gradient_size(self.grad_x, self.grad_y)
+
+    def find_gradient_size(self, grad_x: Vector, grad_y: Vector) -> float:
+        """The :attr:`gradient_size` if the gradients here were these."""
         if self.term_x is None and self.term_y is None:
-            return self.find_largest_entry(self.grad_x, self.grad_y)
-        triples = (self.term_x, self.x, self.grad_x), (self.term_y, self.y, self.grad_y)
+            return self.find_largest_entry(grad_x, grad_y)
+        triples = (self.term_x, self.x, grad_x), (self.term_y, self.y, grad_y)
         return largest_entry(*(find_residual(*triple, 1.0) for triple in triples))
 
     def gap_in_y(

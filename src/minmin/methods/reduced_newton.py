@@ -43,6 +43,9 @@ _SHORT_STEP = 0.05
 """If less than this fraction of a Newton step can be taken, the curvature at the point is a bad guide, and the
 surrogate curvature is tried. Measured: docs/benchmarks/tuning.md."""
 
+_FORGET = 1e6
+"""With terms, |∇F| at the first step counts as at most this times what it was at the last one: from a start where f
+explodes, models would be solved far too exactly. Measured: docs/benchmarks/tuning.md."""
 _ENOUGH = 0.9
 """Conjugate gradients may stop where the residual adds at most this times tol to the bound; the rest is for y and for
 rounding. Measured: docs/benchmarks/tuning.md."""
@@ -190,7 +193,7 @@ class ReducedNewton(Method):
                 estimate = _estimate_gap(problem, y_system, after.grad_x, min_curvature, noise)
             bound = Bound(estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf, bound.floor)
         # The size counts as measured before this point: ∇ₓf is that of the model after a step in y.
-        size = evaluation.find_largest_entry(after.grad_x, evaluation.grad_y)
+        size = evaluation.find_gradient_size(after.grad_x, evaluation.grad_y)
         x, y, cache, exhausted = evaluation.x, evaluation.y, evaluation.cache, is_exhausted(state.stuck)
         candidate = Candidate(
             x, y, bound, exhausted, cache=cache, gradient_size=size, measured_before=True, value=value
@@ -241,7 +244,7 @@ class ReducedNewton(Method):
         return min(self.loosest, (size / scale) ** self.forcing_power) if scale > 0.0 else self.loosest
 
     def _try_step_with_terms(self, problem: SecondOrderProblem, y_system: YSystem, state: NewtonState) -> Trial:
-        """The same with terms. Along the step they count with their chord, so no step is longer than the whole.
+        """The same with terms. Along the step they count with their chord, and beyond its end with another one.
 
         A model that has hardly any curvature may promise far more than f can fall. Then a slope that is small beside
         that promise may still be uphill, so f itself must not rise, either.
@@ -250,24 +253,30 @@ class ReducedNewton(Method):
         model = TermModel(evaluation, y_system, state.gradient, y_step.dy)
         scale = model.size if math.isinf(state.scale) else state.scale
         step = model.minimise(self._find_tolerance(model.size, scale), self.most_cg_steps)
+        scale = min(scale, _FORGET * model.size)
         dx, dy, rise = step.direction.dx, step.dy, model.find_rise(step)
         slope = dot(state.gradient, dx) - y_step.gain + rise
         if evaluation.term_y is not None:
             slope += dot(evaluation.grad_y, dy)
         if not slope < 0.0:
             return Trial(None, step, 0.0, scale, slope)
-        eps = evaluation.rounding.eps
+        eps, exact = evaluation.rounding.eps, model.lead_to_end(step)
 
         def at(t: float) -> tuple[SecondOrderEvaluation, float]:
-            y = evaluation.y + t * dy
+            y = evaluation.y + t * exact.dy
             y = y if evaluation.term_y is None else evaluation.term_y.project(y)
-            new = evaluation.slice.moved(step.direction, t).at(y)
-            end = new.slope(step.direction, dy) + rise
+            new = evaluation.slice.moved(exact.direction, t).at(y)
+            of_f = new.slope(step.direction, dy)
+            end = of_f + (rise if t <= 1.0 else model.find_slope_beyond(step, t))
             if end > 0.0 and new.value > evaluation.value + rounding_error(eps, abs(evaluation.value)):
                 end = max(end, -slope)  # too long
+            elif t < 1.0:
+                end = max(end, 0.0)  # long enough
+            elif t == 1.0 and end < 0.0:
+                end = min(of_f + model.find_slope_beyond(step, 2.0), 0.0)
             return new, end
 
-        new, t = search_step(at, slope, overshoot=_OVERSHOOT, undershoot=math.inf)
+        new, t = search_step(at, slope, overshoot=_OVERSHOOT, undershoot=_UNDERSHOOT)
         return Trial(new, step, t, scale, slope)
 
     def _try_surrogate(

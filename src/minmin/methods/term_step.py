@@ -102,11 +102,12 @@ class TermModel:
         self._total: _Move | None = None
         self.size = self._look()
         self._first = self._of_x, self._of_y
+        known = gradient if near is None else namespace_of(gradient).where(near, gradient, 0.0 * gradient)
+        self._rounding = evaluation.rounding.eps * math.sqrt(dot(known, known / self._diagonal))
 
     def minimise(self, tolerance: float, most_products: int) -> NewtonStep:
         """The step to a point where the gradient on its piece is at most ``tolerance`` times as long as at first."""
-        of_rounding = self._evaluation.rounding.eps * math.sqrt(dot(self._in_x, self._in_x / self._diagonal))
-        enough, left = max(tolerance * self.size, of_rounding), False
+        enough, left = max(tolerance * self.size, self._rounding), False
         for number in range(_MOST_PIECES):
             size, before, searched = self._look(), self._total, left
             if not size > enough or self._products >= most_products:
@@ -122,9 +123,16 @@ class TermModel:
                     break  # rounding hides all progress
                 left = True
         total = self._total or self._product(0.0 * self._x, 0.0 * self._y)
-        dx = _join(self._evaluation.x, total.direction.dx, self._x)
-        dy = map_parts(_join, self._evaluation.y, self._first_dy + total.dy, self._y)
-        return NewtonStep(Direction(dx, total.direction.images), dy, CgEnd(False, 0.0, math.inf, False))
+        return NewtonStep(total.direction, self._first_dy + total.dy, CgEnd(False, 0.0, math.inf, False))
+
+    def lead_to_end(self, step: NewtonStep) -> NewtonStep:
+        """The step that :meth:`minimise` has returned, rounded so that it leads to zeros and bounds exactly.
+
+        Slopes must not be computed along it: the rounding is larger than they are near a minimum.
+        """
+        dx = _join(self._evaluation.x, step.direction.dx, self._x)
+        dy = map_parts(_join, self._evaluation.y, step.dy, self._y)
+        return NewtonStep(Direction(dx, step.direction.images), dy, step.end)
 
     def find_rise(self, step: NewtonStep) -> float:
         """How much the terms change over the step that :meth:`minimise` has returned."""
@@ -132,6 +140,11 @@ class TermModel:
         if of_x.hold(self._x) is self._x and of_y.hold(self._y) is self._y:
             return of_x.rise(step.direction.dx) + of_y.rise(step.dy)
         return self._find_rise(self._evaluation.x, self._evaluation.y, self._x, self._y)
+
+    def find_slope_beyond(self, step: NewtonStep, t: float) -> float:
+        """The mean slope of the terms from the end of this step to ``t`` > 1 times the step."""
+        x, y = self._x + (t - 1.0) * step.direction.dx, self._y + (t - 1.0) * step.dy
+        return self._find_rise(self._x, self._y, x, y) / (t - 1.0)
 
     def _find_rise(self, old_x: Array, old_y: Vector, x: Array, y: Vector) -> float:
         triples = (self._term_x, old_x, x), (self._term_y, old_y, y)
@@ -198,7 +211,7 @@ class TermModel:
         squares = dot(dx, self._diagonal * dx)
         if self._y_diagonal is not None:
             squares += dot(dy, map_parts(mul, dy, self._y_diagonal))
-        if step.move.curvature > self._smoothness * squares:
+        if step.move.curvature > self._smoothness * squares > 0.0:
             self._smoothness = _GROWTH * step.move.curvature / squares
 
     def _go_towards(self, x: Array, y: Vector) -> _Step:
@@ -215,7 +228,7 @@ class TermModel:
         slope, curvature = self._slope(move) + rise, move.curvature
         if slope + curvature <= 0.0:
             return _Step(slope + 0.5 * curvature, move, 1.0, x, y)
-        t = max(-slope / curvature, 0.0)
+        t = -slope / curvature if slope < 0.0 else 0.0
         return _Step(0.5 * t * slope, move, t, self._x + t * move.direction.dx, self._y + t * move.dy)
 
     def _go_straight(self, move: _Move) -> _Step:
