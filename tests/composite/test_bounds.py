@@ -216,4 +216,5 @@ def test_without_a_penalty_one_sided_bounds_prove_nothing_so_the_bound_is_an_est
         assert ended.success
         assert not ended.certified
         assert abs(ended.fun - proved.fun) <= 2e-6
+    assert minmin.minimize(model, bounds_x=(0, None), tol=1e-30).status == "stalled"  # not less than rounding
     assert ended.fun == pytest.approx(proved.fun, abs=1e-6)

@@ -188,7 +188,7 @@ class ReducedNewton(Method):
             near_steps = state.near_steps + 1
             min_curvature = min(state.min_curvature_seen, trial.step.end.min_curvature_seen)
             if problem.has_terms:  # the model has promised half of that, and the step has left less
-                estimate = -SAFETY_FACTOR * 0.5 * trial.slope
+                estimate = SAFETY_FACTOR * (evaluation.value_noise() - 0.5 * trial.slope)
             else:
                 estimate = _estimate_gap(problem, y_system, after.grad_x, min_curvature, noise)
             bound = Bound(estimate if near_steps >= _NEAR_STEPS_NEEDED else math.inf, bound.floor)
