@@ -38,12 +38,13 @@ def names_elsewhere(
     old = {**{name: f"minmin.extend:{name}" for name in in_extend}, **renamed}
 
     def find(name: str) -> Any:
-        if name in old:
+        if name not in old and name not in lazy:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        found = resolve_name(old[name] if name in old else lazy[name])
+        if name in old:  # only now: what is loaded can change the filters of warnings, and so bring a warning back
             place, new = old[name].split(":")
             _warn_old(f"{module}.{name}", f"called {new}" if place == module else f"{place}.{new}", stacklevel=2)
-        elif name not in lazy:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        return resolve_name(old[name] if name in old else lazy[name])
+        return found
 
     return find
 

@@ -13,6 +13,12 @@ import pyarrow.parquet
 import pytest
 
 import minmin
+from minmin.cli import federated as of_federations
+from minmin.cli import reproduce
+from minmin.cli.options import LOSSES
+from minmin.experiments import settings
+from minmin.federated import engines
+from minmin.problems.linear import losses
 
 A1A_COLUMNS = 119
 
@@ -285,6 +291,20 @@ def test_help_teaches_by_example(call, command):
     assert code == 0
     assert "\n    " in out
     assert "minmin " + " ".join(command) in out
+
+
+def test_the_names_in_the_help_are_those_there_are():
+    assert sorted(LOSSES) == sorted(losses.LOSSES)
+    assert list(of_federations.METHODS) == minmin.federated.names()
+    assert sorted(of_federations.ENGINES) == sorted(engines.ENGINES)
+    assert reproduce.EXPERIMENTS == settings.EXPERIMENTS
+
+
+def test_methods_are_completed():
+    arguments = {"_MINMIN_COMPLETE": "bash_complete", "COMP_WORDS": "minmin solve --method red", "COMP_CWORD": "3"}
+    program = str(Path(sys.executable).with_name("minmin"))
+    done = subprocess.run([program], env={**os.environ, **arguments}, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["plain,reduced-newton", "plain,reduced-lbfgs"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

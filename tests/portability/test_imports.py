@@ -1,9 +1,11 @@
-"""`import minmin` loads what every user needs, and nothing else."""
+"""`import minmin` loads nothing, `minmin.minimize` what every user needs, and the command's help only the command."""
 
 import subprocess
 import sys
 
 import pytest
+
+import minmin
 
 LATER = ("cli", "estimators", "experiments", "extend", "federated", "lab", "theory")
 OF_EXTRAS = (
@@ -38,9 +40,23 @@ def loaded_by(program):
 
 
 def test_what_few_need_is_loaded_when_asked_for():
-    modules = loaded_by("import minmin")
+    assert not loaded_by("import minmin") & {"minmin.solve", "numpy"}
+    modules = loaded_by("import minmin; minmin.minimize")
     assert "minmin.solve" in modules
     assert not modules & {*OF_EXTRAS, *(f"minmin.{name}" for name in LATER)}
+
+
+def test_all_names_are_found():
+    assert all(hasattr(minmin, name) for name in dir(minmin))
+
+
+def test_help_loads_nothing_that_works():
+    """All commands are in one module, so that one process tells of the help of each."""
+    others = {"minmin.methods", "minmin.problems", "pandas", "pyarrow", "scipy", "sklearn", "skops"}
+    pytest.importorskip("click")
+    modules = loaded_by("import sys; from minmin.cli import app; code = app.run(['fit', '--help'])")
+    assert {"minmin.cli.solve", "minmin.cli.federated"} <= modules
+    assert not modules & others
 
 
 def test_a_run_with_numpy_loads_no_other_array_library():

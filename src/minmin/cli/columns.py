@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any
 
-import click
 import numpy as np
 
 from minmin.cli.cells import NUMBERS, TEXT
+from minmin.cli.options import BlockSpec
 from minmin.cli.table import Frame, Table
 from minmin.errors import InputError, near_names
 
@@ -84,37 +84,6 @@ def _find_by_name(table: Table, item: str, option: str) -> set[int]:
     if not columns:
         raise InputError(f"{option} {item}: {table.file} has no such column; {near_names(item, table.names)}")
     return columns
-
-
-class BlockSpec(NamedTuple):
-    """A block as the user gave it: its columns as text, and its penalty, or several to choose from."""
-
-    columns: str
-    alphas: tuple[float, ...]
-
-
-def parse_blocks(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, BlockSpec]:
-    """Parse the values of --block; the result is by the name of the block."""
-    specs: dict[str, BlockSpec] = {}
-    for text in texts:
-        name, equals, rest = text.partition("=")
-        columns, colon, alpha = rest.rpartition(":")
-        name = name.strip()
-        if not (name and equals and columns.strip() and colon):
-            raise click.BadParameter(f"{text!r} is not NAME=COLUMNS:ALPHA, as in 'words=word_*:1e-3'")
-        if name in specs:
-            raise click.BadParameter(f"block {name!r} is given twice; give all its columns at once, with commas")
-        specs[name] = BlockSpec(columns, _parse_numbers(alpha))
-    return specs
-
-
-def parse_alphas(context: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...] | None:
-    """Parse the value of --alpha."""
-    return None if text is None else _parse_numbers(text)
-
-
-def _parse_numbers(text: str) -> tuple[float, ...]:
-    return tuple(click.FLOAT(item.strip()) for item in text.split(","))
 
 
 def drop_ignored(table: Table, ignored: str | None) -> None:

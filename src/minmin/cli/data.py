@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from minmin.cli.cells import DATES, TEXT, Cells, Vector, is_string, name_row
-from minmin.cli.columns import BlockSpec, choose_blocks, find_columns
+from minmin.cli.columns import choose_blocks, find_columns
 from minmin.cli.model import choose_storage
+from minmin.cli.options import BlockSpec
 from minmin.cli.roles import check_roles, read_offset, read_weights
 from minmin.cli.table import Frame, Table
 from minmin.errors import InputError, show

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
-
 from minmin.datasets.plain_numbers import parse_number
 from minmin.errors import InputError
 
@@ -26,13 +24,6 @@ _DECLARED = re.compile(r"sep=(.)\r?\n")
 _WRONG_VALUE = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to .*: invalid value '(.*)'")
 _WRONG_WIDTH = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
-delimiter_option = click.option(
-    "--delimiter",
-    metavar="CHARACTER",
-    callback=lambda context, option, text: _check_delimiter(text),
-    help="What separates the columns of a CSV file; 'tab' for tabs. [default: found by looking at the first rows]",
-)
-
 
 class CsvFormat(NamedTuple):
     """What separates the columns of a file, and what is before its decimals."""
@@ -43,15 +34,6 @@ class CsvFormat(NamedTuple):
     def __str__(self) -> str:
         name = DELIMITERS.get(self.delimiter, repr(self.delimiter))
         return f"columns separated by {name}" + (", decimals by ','" if self.decimal == "," else "")
-
-
-def _check_delimiter(text: str | None) -> str | None:
-    if text is None:
-        return None
-    text = {"tab": "\t", "\\t": "\t"}.get(text, text)
-    if len(text) != 1 or text in '"\r\n':
-        raise click.BadParameter(f"{text!r} is not one character; give one such as ';', or 'tab'")
-    return text
 
 
 class CsvFile:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minmin.cli.cells import Vector
-from minmin.cli.data import Data
-from minmin.cli.table import Table
 from minmin.errors import InputError, MinMinError
+
+if TYPE_CHECKING:
+    from minmin.cli.cells import Vector
+    from minmin.cli.data import Data
+    from minmin.cli.table import Table
 
 ESTIMATORS = {
     "logistic": "BlockLogisticRegression",

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
-from minmin import federated as federation
-from minmin.cli.model import Model, model_options
+from minmin.cli.options import model_options
 from minmin.cli.output import EXIT_CODES, Output, output_options, summarise, tol_option
-from minmin.errors import InputError
-from minmin.federated import Client
-from minmin.federated.engines import ENGINES
-from minmin.problems import GLM, Design
 
+if TYPE_CHECKING:
+    from minmin.cli.model import Model
+
+METHODS = ("reduced-lbfgs", "bam", "inexact-outer", "fedrecon", "fedavg", "scaffold", "proxskip")
+ENGINES = ("flower", "local", "processes")
 _SPLITS = {"sorted": "sorted by a random combination of y's columns", "label": "sorted by label", "random": "at random"}
 """How the rows of one file are split among clients."""
 
@@ -40,12 +38,10 @@ def federated() -> None:
     help="How rows are split among clients: sorted by a random combination of the columns of y, sorted by label, or "
     "at random.",
 )
-@click.option(
-    "--method", type=click.Choice(federation.names()), default="reduced-lbfgs", show_default=True, help="The method."
-)
+@click.option("--method", type=click.Choice(METHODS), default="reduced-lbfgs", show_default=True, help="The method.")
 @click.option(
     "--engine",
-    type=click.Choice(sorted(ENGINES)),
+    type=click.Choice(ENGINES),
     default="local",
     show_default=True,
     help="Where clients run: in this process, in one process per client, or in Flower's simulation.",
@@ -87,7 +83,10 @@ def simulate(
     The loss of each client on a fifth of its rows, which are kept out of the fit:
       minmin federated simulate a9a.gz --clients 20 --x-columns 1-100 --held-out 0.2
     """
-    parts = _split_rows(model.problem, clients, split, seed, held_out)
+    from minmin import federated as federation
+    from minmin.cli.clients import split_rows
+
+    parts = split_rows(model.problem, clients, split, seed, held_out)
     output.print_text(f"{model}\n{clients} clients, rows {_SPLITS[split]}")
     result = federation.run(parts, method, engine=engine, tol=tol, rounds=rounds, progress=output.shows_progress)
     losses = federation.evaluate(parts, result.x, engine="local") if held_out else {}
@@ -106,49 +105,3 @@ def simulate(
     for name, values in losses.items():
         output.print_text(f"  {name} per client: {', '.join(f'{value:.4g}' for value in values)}")
     return EXIT_CODES.get(result.status, 1)
-
-
-def _split_rows(problem: GLM, count: int, split: str, seed: int, held_out: float) -> list[Client]:
-    """Split the rows among clients. Each holds out a share ``held_out`` of its rows, drawn at random, for a metric."""
-    if isinstance(problem.X, Design):
-        raise InputError("clients need rows in memory; give a file, not a folder of partitions")
-    rows = problem.target.shape[0]
-    if count > rows:
-        raise InputError(f"--clients {count}: the file has only {rows} rows, and every client needs one")
-    rng = np.random.default_rng(seed)
-    clients = []
-    for of_client in np.array_split(_order(problem, split, rng), count):
-        test_count = round(held_out * len(of_client))
-        if held_out and not 0 < test_count < len(of_client):
-            raise InputError(
-                f"--held-out {held_out:g}: {test_count} of the {len(of_client)} rows of a client would be held out; "
-                "choose another share, or fewer clients"
-            )
-        order = rng.permutation(of_client) if held_out else of_client
-        train, test = order[test_count:], order[:test_count]
-        metrics = {"held_out_loss": partial(_mean_loss, _select_rows(problem, test, 0.0))} if held_out else None
-        clients.append(Client(_select_rows(problem, train), len(train), metrics=metrics))
-    return clients
-
-
-def _mean_loss(rows: GLM, x: Any, y: Any) -> float:
-    return rows.fix(x).at(y).value
-
-
-def _select_rows(problem: GLM, rows: np.ndarray[Any, Any], penalty: float = 1.0) -> GLM:
-    """The same model on some of the rows, with its penalties multiplied by ``penalty``."""
-    return GLM(
-        problem.X[rows],
-        problem.Y[rows],
-        problem.target[rows],
-        problem.loss.name,
-        alpha_x=penalty * problem.alpha_x,
-        alpha_y=penalty * problem.alpha_y,
-    )
-
-
-def _order(problem: GLM, split: str, rng: Any) -> np.ndarray[Any, Any]:
-    if split == "random":
-        return np.asarray(rng.permutation(problem.target.shape[0]))
-    key = problem.target if split == "label" else problem.Y @ rng.standard_normal(problem.d_y)
-    return np.argsort(np.asarray(key), kind="stable")

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from minmin.cli.columns import BlockSpec, parse_alphas, parse_blocks
-from minmin.cli.data import Data, describe_classes, find_row_names, read_data
-from minmin.cli.delimited import delimiter_option
 from minmin.cli.estimator import ESTIMATORS, fit_estimator, make_estimator, remember_columns
-from minmin.cli.model import describe_columns, loss_option, target_option
+from minmin.cli.options import (
+    BlockSpec,
+    delimiter_option,
+    loss_option,
+    parse_alphas,
+    parse_blocks,
+    role_options,
+    target_option,
+)
 from minmin.cli.output import (
     EXIT_CODES,
     Output,
     align_columns,
+    describe_columns,
     output_options,
     save_option,
     show_progress,
     summarise,
 )
-from minmin.cli.reading import OnDisk, read_table
-from minmin.cli.roles import role_options
-from minmin.cli.scoring import choose_alphas, count_combinations, cross_validate, hold_out, score
-from minmin.cli.table import Table
 from minmin.errors import InputError
+
+if TYPE_CHECKING:
+    from minmin.cli.data import Data
+    from minmin.cli.table import Table
 
 _POSITIVE = click.FloatRange(0.0, min_open=True)
 
@@ -129,7 +135,10 @@ def fit(
     A LIBSVM file, with one penalty for the first 100 columns and another for the rest:
       minmin fit a9a.gz --block first=1-100:1e-4 --alpha 1e-2
     """
+    from minmin.cli.data import describe_classes, find_row_names, read_data
+    from minmin.cli.reading import OnDisk, read_table
     from minmin.cli.saved import dump  # if skops is missing, fail before the work
+    from minmin.cli.scoring import choose_alphas, count_combinations, hold_out, score
 
     table = read_table(file, delimiter=delimiter)
     if isinstance(table, OnDisk) and (cv is not None or held_out is not None):
@@ -169,6 +178,8 @@ def _cross_validate(
     untrained: Any, data: Data, table: Table, folds: int, loss: str, seed: int, output: Output
 ) -> dict[str, Any]:
     """The mean and the standard deviation of each score."""
+    from minmin.cli.scoring import cross_validate
+
     found, reached = [], 0
     with show_progress("folds", shown=output.shows_progress) as on_progress:
         on_progress(0, folds)

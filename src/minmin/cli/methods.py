@@ -7,7 +7,6 @@ import inspect
 import click
 
 from minmin.cli.output import json_option, print_json
-from minmin.methods.registry import describe
 
 
 @click.command()
@@ -19,6 +18,8 @@ def methods(as_json: bool) -> None:
     Only their names:
       minmin methods --json | jq -r 'keys[]'
     """
+    from minmin.methods.registry import describe
+
     descriptions = describe()
     if as_json:
         print_json(descriptions)

@@ -1,56 +1,18 @@
-"""A linear model with two blocks, read from a file: the options that describe it, and the problem that they give."""
+"""A linear model with two blocks, read from a file: the problem that its options give."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
 from minmin.cli.columns import split_columns
-from minmin.cli.delimited import delimiter_option
+from minmin.cli.output import describe_columns
 from minmin.cli.reading import read_table
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.problems import GLM
-from minmin.problems.linear.losses import LOSSES
-
-target_option = click.option(
-    "--target", metavar="COLUMN", help="The column to predict in a CSV or Parquet file (LIBSVM files have a label)."
-)
-
-
-def loss_option(names: Iterable[str], text: str = "The loss of a row.") -> Callable[..., Any]:
-    """The option --loss with these choices."""
-    choice = click.Choice(sorted(names))
-    return click.option("--loss", type=choice, default="logistic", show_default=True, help=text)
-
-
-_OPTIONS = [
-    click.argument("file", type=click.Path(path_type=Path)),
-    target_option,
-    click.option("--x-columns", metavar="COLUMNS", help="The expensive block. [default: all columns not in y]"),
-    click.option("--y-columns", metavar="COLUMNS", help="The cheap block. [default: all columns not in x]"),
-    loss_option(LOSSES),
-    click.option("--alpha-x", type=float, metavar="A", help="The penalty of x: adds A/2 |x|². [default: 1/rows]"),
-    click.option("--alpha-y", type=float, metavar="A", help="The penalty of y: adds A/2 |y|². [default: 1/rows]"),
-    delimiter_option,
-]
-
-
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that describe a model to a command, which is then called with a Model instead of them."""
-
-    @functools.wraps(command)
-    def with_model(**options: Any) -> Any:
-        model_values = {name: options.pop(name) for name in inspect.signature(_read_model).parameters}
-        return command(model=_read_model(**model_values), **options)
-
-    return functools.reduce(lambda decorated, option: option(decorated), reversed(_OPTIONS), with_model)
 
 
 @dataclass(frozen=True)
@@ -91,12 +53,7 @@ class Model:
         }
 
 
-def describe_columns(columns: list[str]) -> str:
-    shown = ", ".join(columns if len(columns) <= 4 else [*columns[:2], "…", columns[-1]])
-    return f"{len(columns)} column{'s' if len(columns) > 1 else ''} ({shown})"
-
-
-def _read_model(
+def read_model(
     file: Path,
     target: str | None,
     x_columns: str | None,

@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from minmin.errors import InputError
 from minmin.files import write_atomically
-from minmin.result import Result
+
+if TYPE_CHECKING:
+    from minmin.result import Result
 
 EXIT_CODES = {"converged": 0, "interrupted": 130}
 """The exit code by the status of a run; 1 for any other status."""
@@ -140,6 +142,11 @@ def align_columns(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
     return "\n".join(line.rstrip() for line in padded)
+
+
+def describe_columns(columns: list[str]) -> str:
+    shown = ", ".join(columns if len(columns) <= 4 else [*columns[:2], "…", columns[-1]])
+    return f"{len(columns)} column{'s' if len(columns) > 1 else ''} ({shown})"
 
 
 def encode_table(columns: Columns, *, as_parquet: bool = False) -> bytes:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from minmin.cli.output import Output, output_options, show_progress
-from minmin.experiments.settings import EXPERIMENTS
 
 if TYPE_CHECKING:
     from minmin.experiments.reproduce import Reproduction
 
+EXPERIMENTS = ("quadratic", "logistic", "scaling", "federated", "relatives")
 _COLOURS = {"holds": "blue", "holds mostly": "yellow", "does not hold": "red"}
 
 

@@ -2,49 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-import click
 import numpy as np
 
 from minmin.cli.cells import Vector
+from minmin.cli.options import EXPOSURE_LOSSES
 from minmin.cli.table import Frame, Table
 from minmin.errors import InputError
-
-ROLES = ("id", "weight", "offset", "exposure")
-_EXPOSURE_LOSSES = ("gamma", "poisson", "tweedie")
-
-OFFSET_OPTIONS = {
-    "offset": click.option(
-        "--offset", metavar="COLUMN", help="A column that is added to the margin, with coefficient 1."
-    ),
-    "exposure": click.option(
-        "--exposure",
-        metavar="COLUMN",
-        help="A column by which the expected target is multiplied, above 0: the offset is its logarithm. For the "
-        f"losses {', '.join(_EXPOSURE_LOSSES)}.",
-    ),
-}
-_OPTIONS = [
-    click.option(
-        "--id", "id_", metavar="COLUMN", help="A column that names the rows: no feature, kept in predictions."
-    ),
-    click.option("--weight", metavar="COLUMN", help="A column with the weights of the rows, at least 0."),
-    *OFFSET_OPTIONS.values(),
-]
-
-
-def role_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add an option per role to a command, which is then called with ``roles``, the given columns by role."""
-
-    @functools.wraps(command)
-    def with_roles(*, id_: str | None, **options: Any) -> Any:
-        given = {"id": id_, **{role: options.pop(role) for role in ROLES[1:]}}
-        return command(roles={role: name for role, name in given.items() if name is not None}, **options)
-
-    return functools.reduce(lambda decorated, option: option(decorated), reversed(_OPTIONS), with_roles)
 
 
 def check_roles(table: Table, roles: Mapping[str, str], target: str | None, loss: str) -> None:
@@ -56,9 +21,9 @@ def check_roles(table: Table, roles: Mapping[str, str], target: str | None, loss
         if name in owners:
             raise InputError(f"column {name!r} is given to --{owners[name]} and to --{role}; give two columns")
         owners[name] = role
-    if "exposure" in roles and loss not in _EXPOSURE_LOSSES:
+    if "exposure" in roles and loss not in EXPOSURE_LOSSES:
         raise InputError(
-            f"--exposure is for --loss {', '.join(_EXPOSURE_LOSSES)}, whose expected target it multiplies; with --loss "
+            f"--exposure is for --loss {', '.join(EXPOSURE_LOSSES)}, whose expected target it multiplies; with --loss "
             f"{loss}, --offset adds a column to the margin"
         )
 

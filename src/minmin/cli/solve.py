@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from minmin import checking
-from minmin.cli.model import Model, model_options
+from minmin.cli.options import model_options
 from minmin.cli.output import EXIT_CODES, Output, output_options, save_option, summarise, tol_option
-from minmin.cli.solved import dump_solved
-from minmin.methods import names
-from minmin.solve import minimize
+
+if TYPE_CHECKING:
+    from minmin.cli.model import Model
+
+
+def _methods() -> click.Choice[str]:
+    from minmin.methods import names
+
+    return click.Choice(names())
+
+
+def _check_method(context: click.Context, option: click.Parameter, name: str) -> str:
+    return _methods().convert(name, option, context)
 
 
 @click.command()
 @model_options
 @click.option(
     "--method",
-    type=click.Choice(names()),
+    metavar="METHOD",
+    callback=_check_method,
+    shell_complete=lambda context, option, start: [name for name in _methods().choices if name.startswith(start)],
     default="auto",
     show_default=True,
-    help="The method; 'minmin methods' describes them.",
+    help="The method; 'minmin methods' lists and describes them.",
 )
 @tol_option(type=float)
 @save_option(
@@ -46,6 +58,9 @@ def solve(model: Model, method: str, tol: float, save: Path | None, output: Outp
     In a script:
       minmin solve a9a.gz --json | jq .gap_bound
     """
+    from minmin.cli.solved import dump_solved
+    from minmin.solve import minimize
+
     output.print_text(model)
     result = minimize(model.problem, method=method, tol=tol, progress=output.shows_progress)
     output.print_result(result, {**model.summary(), **summarise(result)})
@@ -66,9 +81,11 @@ def check(model: Model, output: Output) -> int:
       minmin check a9a.gz --x-columns 1-100 --alpha-x 1e-3 --alpha-y 1e-5
       minmin check clicks.parquet --target clicked --y-columns 'age,price_*'
     """
+    from minmin.checking import check as check_problem
+
     constants = model.problem.constants
     assert constants is not None  # its rows are in memory
-    report = checking.check(model.problem)
+    report = check_problem(model.problem)
     kappas = f"κ_x = {constants.kappa_x:.3g}, κ_y = {constants.kappa_y:.3g} ({constants.source})"
     findings = [asdict(finding) for finding in report.findings]
     output.print_result(
