@@ -1,10 +1,21 @@
 """Tables with something wrong: every message names the column, the row and what to do, in words of the file."""
 
+import gzip
+import io
 import json
 
 import pyarrow
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
+
+
+def write_twice(write):
+    """A file in which two columns have one name."""
+    buffer = io.BytesIO()
+    write(pyarrow.table([[1, 2], [2, 2], [0, 1]], names=["a", "a", "t"]), buffer)
+    return buffer.getvalue()
+
 
 FILES = {
     "one.csv": "a,bought\n1,yes\n2,yes\n",
@@ -34,6 +45,13 @@ FILES = {
     "table.txt": "a,t\n1,0\n2,1\n",
     "sheet.xlsx": "anything",
     "twice.csv": "a,a,t\n1,2,0\n2,2,1\n",
+    "wide.csv": "a,t\n1,0\n2,1\n".encode("utf-16"),
+    "wide.svm": "0 1:1\n1 1:2\n".encode("utf-16-le"),
+    "more.csv.gz": gzip.compress(b"a,t\n1,0\n2,1\n") + b"more",
+    "more.svm.gz": gzip.compress(b"0 1:1\n1 1:2\n") + b"more",
+    "short.csv.gz": gzip.compress(b"a,t\n1,0\n2,1\n")[:-4],
+    "twice.parquet": write_twice(pyarrow.parquet.write_table),
+    "twice.arrow": write_twice(pyarrow.feather.write_feather),
 }
 REGRESSION = ["--loss", "squared"]
 ODD = [
@@ -107,13 +125,23 @@ ODD = [
     ("exposure.csv", ["--target", "n", "--loss", "tweedie", "--power", "2"], "--power 2 must be above 1", "gamma is 2"),
     ("few.csv", ["--target", "t", "--block", "b=@text:1"], "--block b @text: {file} has no column of text", ""),
     ("few.csv", ["--target", "t", "--delimiter", "::"], "'::' is not one character", "'tab'"),
+    ("text.csv", ["--target", "age", "--block", "b=@text:1", "--ignore", "kind"], "{file} has no column of text", ""),
+    ("text.csv", ["--target", "age", "--numbers", "@text", "--ignore", "kind"], "{file} has no column of text", ""),
+    ("wide.csv", ["--target", "t"], "{file}: its text is UTF-16, not UTF-8", "convert it with iconv -f utf-16"),
+    ("wide.svm", [], "{file}: its text is UTF-16, not UTF-8", "convert it with iconv -f utf-16"),
+    ("more.csv.gz", ["--target", "t"], "cannot read {file}: its compressed data", "compress it anew"),
+    ("more.svm.gz", [], "cannot read {file}: its compressed data are damaged, or other bytes", "compress it anew"),
+    ("short.csv.gz", ["--target", "t"], "cannot read {file}: its compressed data are cut off", "compress it anew"),
+    ("twice.parquet", ["--target", "t"], "{file} has two columns called 'a'", "rename one"),
+    ("twice.arrow", ["--target", "t"], "{file} has two columns called 'a'", "rename one"),
 ]
 
 
 @pytest.mark.parametrize(("name", "options", "what", "remedy"), ODD, ids=lambda value: str(value)[:40])
 def test_a_message_says_what_is_wrong_and_what_to_do(call, tmp_path, name, options, what, remedy):
     file = tmp_path / name
-    file.write_text(FILES[name])
+    content = FILES[name]
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
     code, _, err = call("fit", file, *options)
     assert code == 2
     assert what.format(file=file) in err

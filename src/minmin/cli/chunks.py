@@ -22,10 +22,10 @@ _CSV_BYTES = 1 << 24
 
 
 def write_chunks(
-    files: Sequence[Path], folder: Path, target: str | None, ignore: str | None, delimiter: str | None
+    files: Sequence[Path], folder: Path, target: str | None, ignore: str | None, form: str | None, delimiter: str | None
 ) -> PartitionWriter:
     """Write the rows of all files to a folder of partitions."""
-    sources = [(file, source) for file in files if (source := find_source(file, delimiter)) is not None]
+    sources = [(file, source) for file in files if (source := find_source(file, form, delimiter)) is not None]
     if 0 < len(sources) < len(files):
         raise InputError("some files are LIBSVM and others are tables (CSV, Parquet, Arrow); give files of one kind")
     with PartitionWriter(folder) as writer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -53,11 +53,17 @@ def _find_densest(table: Table) -> set[int]:
     return {int(i) for i in order[: max(1, int(kept.argmin()) if not kept.all() else 1)]}
 
 
-def find_columns(table: Table, text: str, option: str) -> set[int]:
-    """The columns that an option names: by names and patterns of a table, by numbers and ranges of a LIBSVM file."""
+def find_columns(table: Table, text: str, option: str, ignored: str | None = None) -> set[int]:
+    """The columns that an option names: by names and patterns of a table, by numbers and ranges of a LIBSVM file.
+
+    All columns of a kind are those that are not ignored.
+    """
+    without = set() if ignored is None or table.numbered else find_columns(table, ignored, _IGNORED)
     columns: set[int] = set()
     for item in filter(None, (item.strip() for item in text.split(","))):
-        columns |= _find_by_number(table, item, option) if table.numbered else _find_by_name(table, item, option)
+        columns |= (
+            _find_by_number(table, item, option) if table.numbered else _find_by_name(table, item, option, without)
+        )
     return columns
 
 
@@ -73,10 +79,10 @@ def _find_by_number(table: Table, item: str, option: str) -> set[int]:
     return set(range(first - 1, last))
 
 
-def _find_by_name(table: Table, item: str, option: str) -> set[int]:
+def _find_by_name(table: Table, item: str, option: str, without: Collection[int]) -> set[int]:
     if item in _KINDS and isinstance(table, Frame):
         kind = _KINDS[item]
-        columns = {i for i in range(len(table.names)) if table.holds(i) == kind}
+        columns = {i for i in range(len(table.names)) if i not in without and table.holds(i) == kind}
         if not columns:
             raise InputError(f"{option} {item}: {table.file} has no column of {kind}")
         return columns
@@ -99,7 +105,9 @@ def choose_blocks(table: Table, specs: Mapping[str, BlockSpec], ignored: str | N
     """The columns of each block, in the given order. Columns in no block form a last one, unless they are ignored."""
     from minmin.estimators.blocks import ALL, resolve_blocks  # scikit-learn takes a second to load
 
-    selectors = {name: sorted(find_columns(table, spec.columns, f"--block {name}")) for name, spec in specs.items()}
+    selectors = {
+        name: sorted(find_columns(table, spec.columns, f"--block {name}", ignored)) for name, spec in specs.items()
+    }
     if ignored is not None:
         if table.numbered:
             raise InputError(f"--ignore {ignored}: {table.file} is {table.kind}; --ignore is for CSV and Parquet")

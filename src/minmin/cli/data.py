@@ -77,7 +77,7 @@ def read_data(
     if "id" in roles:
         assert isinstance(table, Frame)
         table.take(roles["id"], "--id")
-    declared = _declare_types(table, {"--text": text, "--numbers": numbers})
+    declared = _declare_types(table, {"--text": text, "--numbers": numbers}, ignore)
     blocks = choose_blocks(table, specs, ignore)
     used = sorted(np.concatenate(list(blocks.values())).tolist())
     X = _read_features(table, used, declared)
@@ -85,7 +85,7 @@ def read_data(
     return Data(X, values, weights, offset, [table.names[column] for column in used], places)
 
 
-def _declare_types(table: Table, given: Mapping[str, str | None]) -> list[str]:
+def _declare_types(table: Table, given: Mapping[str, str | None], ignored: str | None) -> list[str]:
     """Read columns as the options --text and --numbers say; returns those of text."""
     names: dict[str, list[str]] = {option: [] for option in given}
     for option, columns in given.items():
@@ -93,7 +93,7 @@ def _declare_types(table: Table, given: Mapping[str, str | None]) -> list[str]:
             continue
         if not isinstance(table, Frame):
             raise InputError(f"{option} {columns}: {table.file} is {table.kind}, which has no text")
-        names[option] = [table.names[column] for column in sorted(find_columns(table, columns, option))]
+        names[option] = [table.names[column] for column in sorted(find_columns(table, columns, option, ignored))]
     text, numbers = names.values()
     if both := set(text) & set(numbers):
         raise InputError(f"column {min(both)!r} is given to --text and to --numbers; give it to one of them")
@@ -112,8 +112,8 @@ def _read_features(table: Table, used: list[int], declared: list[str]) -> Any:
             raise InputError(cells.describe_dates())
         if cells.holds == TEXT and cells.name not in declared:
             cells.require_categories()
-    if any(table.holds(column) == TEXT for column in used):
-        return table.frame(used, _how_to_leave_out)
+    if text := [table.names[column] for column in used if table.holds(column) == TEXT]:
+        return table.frame(used, _how_to_leave_out, text)
     return choose_storage(table.matrix(used, _how_to_leave_out))
 
 

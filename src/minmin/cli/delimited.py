@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from minmin.cli.opening import Text, explain_unreadable
+from minmin.datasets.libsvm import refuse_utf16
 from minmin.datasets.plain_numbers import parse_number
 from minmin.errors import InputError
 
@@ -41,10 +43,20 @@ class CsvFile:
 
     def __init__(self, file: Path, delimiter: str | None):
         self.file = file
-        sample = _read_sample(file)
+        sample = self._read_sample()
         declared = _DECLARED.match(sample)
         self._skipped_lines = int(declared is not None)
         self.format = CsvFormat(delimiter or (declared[1] if declared else _find_delimiter(sample, file)))
+
+    def _read_sample(self) -> str:
+        """The first lines of the file."""
+        with self._explain_errors():
+            self._text = Text(self.file)
+            with self._text.open() as stream:
+                sample: bytes = stream.read(_SAMPLE_BYTES)
+        refuse_utf16(sample, self.file)
+        text = sample.decode("utf-8-sig", errors="replace")
+        return text.rpartition("\n")[0] if len(sample) == _SAMPLE_BYTES else text  # the last line is cut
 
     @property
     def decimal(self) -> str:
@@ -84,15 +96,11 @@ class CsvFile:
 
     @contextlib.contextmanager
     def _open(self, size: int, types: Mapping[str, Any]) -> Iterator[Any]:
-        import pyarrow as pa
         import pyarrow.csv
 
         # with threads, errors do not say in which row a value is wrong
         options = self._options({"use_threads": False, "block_size": size}, column_types=types)
-        with (
-            pa.input_stream(str(self.file), compression="detect") as stream,
-            pyarrow.csv.open_csv(stream, *options) as reader,
-        ):
+        with self._text.open() as stream, pyarrow.csv.open_csv(stream, *options) as reader:
             yield reader
 
     def _options(self, reading: Mapping[str, Any], **converting: Any) -> tuple[Any, Any, Any]:
@@ -123,7 +131,7 @@ class CsvFile:
 
         as_written = {"include_columns": list(as_text), "column_types": dict.fromkeys(as_text, pa.string())}
         options = self._options({"use_threads": use_threads}, **as_written)
-        with pa.input_stream(str(self.file), compression="detect") as stream:
+        with self._text.open() as stream:
             table = pyarrow.csv.read_csv(stream, *options)
         table.column_names  # noqa: B018 - raises here, not later, if the header is not UTF-8
         return table
@@ -138,10 +146,10 @@ class CsvFile:
         except UnicodeDecodeError as error:
             raise InputError(self._not_utf8()) from error
         except pa.ArrowInvalid as error:
-            reason = self._explain(str(error).splitlines()[0], names)
+            reason = self._explain(explain_unreadable(error), names)
             raise InputError(f"cannot read {self.file}: {reason}") from error
         except OSError as error:
-            raise InputError(f"cannot read {self.file}: {error.strerror or error}") from error
+            raise InputError(f"cannot read {self.file}: {explain_unreadable(error)}") from error
 
     def _explain(self, message: str, names: Sequence[str]) -> str:
         match = _WRONG_VALUE.search(message)
@@ -184,19 +192,6 @@ class CsvFile:
             f"cannot read {self.file}: its text is not UTF-8; save it as 'CSV UTF-8', or convert it, for example with "
             "iconv -f windows-1252 -t utf-8"
         )
-
-
-def _read_sample(file: Path) -> str:
-    """The first lines of a file."""
-    import pyarrow as pa
-
-    try:
-        with pa.input_stream(str(file), compression="detect") as stream:
-            sample: bytes = stream.read(_SAMPLE_BYTES)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
-    text = sample.decode("utf-8-sig", errors="replace")
-    return text.rpartition("\n")[0] if len(sample) == _SAMPLE_BYTES else text  # the last line is cut
 
 
 def _find_delimiter(sample: str, file: Path) -> str:

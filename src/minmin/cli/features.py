@@ -73,7 +73,7 @@ def _take_named(table: Table, names: list[str], text: Collection[str]) -> Any:
         return table.matrix(columns)
     table.take_as_text([name for name in names if name in text])
     if text:
-        return table.frame(columns, _how_to_mend)
+        return table.frame(columns, _how_to_mend, text)
     return choose_storage(table.matrix(columns, _how_to_mend))
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from minmin.cli.estimator import ESTIMATORS, fit_estimator, make_estimator, remember_columns
 from minmin.cli.options import (
     BlockSpec,
+    DataPath,
     delimiter_option,
+    form_option,
     loss_option,
     parse_alphas,
     parse_blocks,
@@ -38,7 +40,7 @@ _POSITIVE = click.FloatRange(0.0, min_open=True)
 
 
 @click.command()
-@click.argument("file", metavar="DATA", type=click.Path(path_type=Path))
+@click.argument("file", metavar="DATA", type=DataPath(path_type=Path))
 @target_option
 @click.option(
     "--block",
@@ -87,6 +89,7 @@ _POSITIVE = click.FloatRange(0.0, min_open=True)
     help="Fit the model without this share of the rows, drawn at random, and print its scores on them.",
 )
 @click.option("--seed", default=0, show_default=True, help="The seed that draws folds and held-out rows.")
+@form_option
 @delimiter_option
 @save_option("skops", "Write the model to this file, for 'minmin predict' and 'minmin coefficients'.")
 @output_options
@@ -108,6 +111,7 @@ def fit(
     cv: int | None,
     held_out: float | None,
     seed: int,
+    form: str | None,
     delimiter: str | None,
     save: Path | None,
     output: Output,
@@ -140,7 +144,7 @@ def fit(
     from minmin.cli.saved import dump  # if skops is missing, fail before the work
     from minmin.cli.scoring import choose_alphas, count_combinations, hold_out, score
 
-    table = read_table(file, delimiter=delimiter)
+    table = read_table(file, form=form, delimiter=delimiter)
     if isinstance(table, OnDisk) and (cv is not None or held_out is not None):
         raise InputError(f"--cv and --held-out need all rows in memory, and {file} is {table.kind}; leave them out")
     data = read_data(

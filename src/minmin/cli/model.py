@@ -61,9 +61,10 @@ def read_model(
     loss: str,
     alpha_x: float | None,
     alpha_y: float | None,
+    form: str | None,
     delimiter: str | None,
 ) -> Model:
-    table = read_table(file, delimiter=delimiter)
+    table = read_table(file, form=form, delimiter=delimiter)
     values = table.take_target(target)
     x, y = split_columns(table, x_columns, y_columns)
     rows = table.rows

@@ -31,6 +31,21 @@ delimiter_option = click.option(
     callback=lambda context, option, text: _check_delimiter(text),
     help="What separates the columns of a CSV file; 'tab' for tabs. [default: found by looking at the first rows]",
 )
+
+
+class DataPath(click.Path):
+    """The path of data; - is what another program sends."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert("/dev/stdin" if value == "-" else value, param, ctx)
+
+
+form_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["arrow", "csv", "libsvm", "parquet"]),
+    help="What DATA is, if its name does not say it, as that of a pipe. [default: by its name, or else LIBSVM]",
+)
 target_option = click.option(
     "--target", metavar="COLUMN", help="The column to predict in a CSV or Parquet file (LIBSVM files have a label)."
 )
@@ -52,13 +67,14 @@ def _check_delimiter(text: str | None) -> str | None:
 
 
 _MODEL_OPTIONS = [
-    click.argument("file", type=click.Path(path_type=Path)),
+    click.argument("file", type=DataPath(path_type=Path)),
     target_option,
     click.option("--x-columns", metavar="COLUMNS", help="The expensive block. [default: all columns not in y]"),
     click.option("--y-columns", metavar="COLUMNS", help="The cheap block. [default: all columns not in x]"),
     loss_option(LOSSES),
     click.option("--alpha-x", type=float, metavar="A", help="The penalty of x: adds A/2 |x|². [default: 1/rows]"),
     click.option("--alpha-y", type=float, metavar="A", help="The penalty of y: adds A/2 |y|². [default: 1/rows]"),
+    form_option,
     delimiter_option,
 ]
 

@@ -6,19 +6,26 @@ from pathlib import Path
 
 import click
 
-from minmin.cli.options import delimiter_option, target_option
+from minmin.cli.options import DataPath, delimiter_option, form_option, target_option
 from minmin.cli.output import quiet_option
 
 
 @click.command()
-@click.argument("files", metavar="DATA...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="DATA...", nargs=-1, required=True, type=DataPath(path_type=Path))
 @click.option("--out", "folder", metavar="FOLDER", required=True, type=click.Path(path_type=Path), help="A new folder.")
 @target_option
 @click.option("--ignore", metavar="COLUMNS", help="Columns to leave out; not for LIBSVM files.")
+@form_option
 @delimiter_option
 @quiet_option(help="Do not print what was written.")
 def partition(
-    files: tuple[Path, ...], folder: Path, target: str | None, ignore: str | None, delimiter: str | None, quiet: bool
+    files: tuple[Path, ...],
+    folder: Path,
+    target: str | None,
+    ignore: str | None,
+    form: str | None,
+    delimiter: str | None,
+    quiet: bool,
 ) -> int:
     """Read DATA once, a part of the rows at a time, and write them to a FOLDER of partitions.
 
@@ -33,7 +40,7 @@ def partition(
     """
     from minmin.cli.chunks import write_chunks
 
-    writer = write_chunks(files, folder, target, ignore, delimiter)
+    writer = write_chunks(files, folder, target, ignore, form, delimiter)
     if not quiet:
         count = writer.count
         click.echo(

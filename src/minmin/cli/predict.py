@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from minmin.cli.options import OFFSET_OPTIONS, delimiter_option
+from minmin.cli.options import OFFSET_OPTIONS, DataPath, delimiter_option, form_option
 from minmin.cli.output import Columns, check_writable, encode_table, quiet_option
 from minmin.errors import InputError, name_type
 from minmin.files import write_atomically
@@ -15,7 +15,7 @@ from minmin.files import write_atomically
 
 @click.command()
 @click.argument("file", metavar="MODEL", type=click.Path(path_type=Path))
-@click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
+@click.argument("data", metavar="DATA", type=DataPath(path_type=Path))
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -24,6 +24,7 @@ from minmin.files import write_atomically
 @click.option("--proba", is_flag=True, help="Predict the probability of each class instead of the most probable class.")
 @OFFSET_OPTIONS["offset"]
 @OFFSET_OPTIONS["exposure"]
+@form_option
 @delimiter_option
 @quiet_option(help="Print no notes, and with --output nothing at all.")
 def predict(
@@ -33,6 +34,7 @@ def predict(
     proba: bool,
     offset: str | None,
     exposure: str | None,
+    form: str | None,
     delimiter: str | None,
     quiet: bool,
 ) -> int:
@@ -61,7 +63,7 @@ def predict(
     model = load(file)
     if proba and not hasattr(model, "predict_proba"):
         raise InputError(f"--proba: {file} holds {name_type(model)}, which has no classes; leave --proba out")
-    table = read_table(data, getattr(model, "first_index_", None), delimiter)
+    table = read_table(data, getattr(model, "first_index_", None), form=form, delimiter=delimiter)
     notes = [f"{data}: {table.format}"] if table.format else []
     roles = getattr(model, "row_columns_", {})
     columns: Columns = []

@@ -12,25 +12,29 @@ from minmin.cli.table import Frame, Libsvm, Table, find_source
 from minmin.datasets.libsvm import read_libsvm
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.datasets.partitions import is_partitioned, open_partitions
-from minmin.errors import InputError
+from minmin.errors import InputError, show
 
 
-def read_table(file: Path, first_index: int | None = None, delimiter: str | None = None) -> Table:
+def read_table(
+    file: Path, first_index: int | None = None, *, form: str | None = None, delimiter: str | None = None
+) -> Table:
     """Read a file, or open a folder of partitions.
 
-    A file that is neither CSV nor Parquet by its name is LIBSVM, with columns from ``first_index`` on. With a
-    delimiter, a file is CSV whatever its name is.
+    A file that is neither CSV nor Parquet by its name or its form is LIBSVM, with columns from ``first_index`` on. With
+    a delimiter, a file is CSV whatever its name is.
     """
     if is_partitioned(file):
         return OnDisk(file, first_index)
-    source = find_source(file, delimiter)
+    source = find_source(file, form, delimiter)
     if source is not None:
         return Frame(file, source)
     try:
         return Libsvm(file, *read_libsvm(file, first_index=first_index))
     except InputError as error:
         if ", line 1:" in str(error):  # a header, most likely
-            raise InputError(f"{error}; a table with a header must be called .csv, .tsv or .parquet") from error
+            raise InputError(
+                f"{error}; a table with a header must be called .csv, .tsv or .parquet, or needs --format csv"
+            ) from error
         raise
 
 
@@ -55,7 +59,13 @@ class OnDisk(Table):
     def take_target(self, name: str | None, read: Callable[[Cells], Vector] = Cells.numbers) -> Vector:
         if name is not None:
             raise InputError(f"--target {name}: the target of {self.file} was chosen when it was written; leave it out")
-        return self._parts.y
+        y = self._parts.y
+        if read is not Cells.labels and y.dtype.kind not in "biuf":
+            raise InputError(
+                f"the target of {self.file} is text, such as {show(y[0])}, and must be numbers here; for classes use "
+                "'minmin fit' with --loss logistic"
+            )
+        return y
 
     def matrix(self, columns: Sequence[int]) -> PartitionedMatrix:
         is_all = list(columns) == list(range(len(self.names)))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from minmin.cli.cells import TEXT, Cells, Vector
+from minmin.cli.cells import Cells, Vector
 from minmin.cli.delimited import CsvFile
+from minmin.cli.opening import explain_unreadable, is_pipe, open_file
 from minmin.errors import InputError, near_names
 
 _CSV = (".csv", ".tsv")
@@ -65,17 +67,23 @@ class Table(ABC):
         return np.bincount(self.matrix(range(count)).indices, minlength=count)
 
 
-def find_source(file: Path, delimiter: str | None = None) -> CsvFile | ParquetFile | None:
-    """What reads a CSV, Parquet or Arrow file; None for a LIBSVM file."""
+def find_source(file: Path, form: str | None = None, delimiter: str | None = None) -> CsvFile | ParquetFile | None:
+    """What reads a CSV, Parquet or Arrow file; None for a LIBSVM file. Without a ``form``, its name says what it is."""
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".bz2")]
-    suffix = suffixes[-1] if suffixes else ""
+    suffix = f".{form}" if form else suffixes[-1] if suffixes else ""
     if suffix in _SPREADSHEETS:
         raise InputError(f"{file} is a spreadsheet; save its sheet as CSV, and give that file")
+    if suffix in (*PARQUET, *_ARROW) and is_pipe(file):
+        raise InputError(
+            f"cannot read {file}: Parquet and Arrow files are read from their end, which a pipe does not have; write a "
+            "file first, or give CSV"
+        )
     if suffix in PARQUET:
         return ParquetFile(file)
     if suffix in _ARROW:
         return ArrowFile(file)
-    return CsvFile(file, delimiter) if suffix in _CSV or delimiter is not None else None
+    is_csv = suffix in _CSV or (delimiter is not None and form is None)
+    return CsvFile(file, delimiter) if is_csv else None
 
 
 def require_no_target(file: Path, name: str | None) -> None:
@@ -126,9 +134,8 @@ class Frame(Table):
         ]
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise InputError(
-                f"{file} has two columns called {twice!r}; rename one, or add a first line with names if there is none"
-            )
+            remedy = ", or add a first line with names if there is none" if isinstance(source, CsvFile) else ""
+            raise InputError(f"{file} has two columns called {twice!r}; rename one{remedy}")
         if self.rows == 0:
             raise InputError(f"{file} has no rows")
 
@@ -172,14 +179,14 @@ class Frame(Table):
         names = [self.names[column] for column in columns]
         return scipy.sparse.csr_array(np.column_stack([self.cells(name).numbers(remedy(name)) for name in names]))
 
-    def frame(self, columns: Sequence[int], remedy: Remedy) -> Any:
-        """Some columns as a pyarrow table of numbers and text."""
+    def frame(self, columns: Sequence[int], remedy: Remedy, text: Collection[str]) -> Any:
+        """Some columns as a pyarrow table of numbers and, where ``text`` names them, text."""
         import pyarrow as pa
 
         chosen = {}
         for name in (self.names[i] for i in columns):
             cells = self.cells(name)
-            chosen[name] = cells.column if cells.holds == TEXT else pa.array(cells.numbers(remedy(name)))
+            chosen[name] = cells.column if name in text else pa.array(cells.numbers(remedy(name)))
         return pa.table(chosen)
 
 
@@ -196,16 +203,22 @@ class ParquetFile:
         import pyarrow.parquet
 
         with self._explain_errors():
-            table = pyarrow.parquet.read_table(self.file)
-        return table.select([name for name in table.column_names if not name.startswith(_INDEX)])
+            if self.file.is_dir():
+                table = pyarrow.parquet.read_table(self.file)
+            else:
+                with open_file(self.file) as source:
+                    table = pyarrow.parquet.ParquetFile(source).read()
+        return table.select(_find_columns(table.column_names))
 
     def read_batches(self, numbers: int) -> Iterator[Any]:
         """Some rows at a time, with about as many numbers."""
         import pyarrow.parquet
 
-        with self._explain_errors(), pyarrow.parquet.ParquetFile(self.file) as parquet:
-            names = [name for name in parquet.schema_arrow.names if not name.startswith(_INDEX)]
-            yield from parquet.iter_batches(max(numbers // max(len(names), 1), 1), columns=names)
+        with self._explain_errors(), open_file(self.file) as source:
+            parquet = pyarrow.parquet.ParquetFile(source)
+            columns = _find_columns(parquet.schema_arrow.names)
+            for batch in parquet.iter_batches(max(numbers // max(len(columns), 1), 1)):
+                yield batch.select(columns)
 
     @contextlib.contextmanager
     def _explain_errors(self) -> Iterator[None]:
@@ -214,8 +227,7 @@ class ParquetFile:
         try:
             yield
         except (pa.ArrowException, OSError) as error:
-            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-            raise InputError(f"cannot read {self.file}: {reason}") from error
+            raise InputError(f"cannot read {self.file}: {explain_unreadable(error)}") from error
 
     def read_text(self, names: Sequence[str]) -> Any:
         """Some columns as text."""
@@ -238,10 +250,19 @@ class ArrowFile(ParquetFile):
         """The batches of the file, whatever their size."""
         import pyarrow as pa
 
-        with self._explain_errors(), pa.memory_map(str(self.file)) as source, pa.ipc.open_file(source) as reader:
-            names = [name for name in reader.schema.names if not name.startswith(_INDEX)]
+        with (
+            self._explain_errors(),
+            pa.memory_map(os.fsencode(self.file)) as source,
+            pa.ipc.open_file(source) as reader,
+        ):
+            columns = _find_columns(reader.schema.names)
             for number in range(reader.num_record_batches):
-                yield reader.get_batch(number).select(names)
+                yield reader.get_batch(number).select(columns)
+
+
+def _find_columns(names: Sequence[str]) -> list[int]:
+    """The columns of a file but for those in which pandas stores the index of a frame."""
+    return [place for place, name in enumerate(names) if not name.startswith(_INDEX)]
 
 
 def _to_text(column: Any) -> Any:

@@ -20,7 +20,7 @@ from minmin.errors import InputError, as_count
 
 _Stream = BinaryIO | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 
-_OPENERS: dict[bytes, Callable[[Path], _Stream]] = {
+_OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
@@ -122,15 +122,31 @@ def _explain_unreadable(file: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        reason = "it is truncated" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or (
+            "it is truncated"
+            if isinstance(error, EOFError)
+            else "its compressed data are damaged, or other bytes follow them; compress it anew"
+        )
         raise InputError(f"cannot read {file}: {reason}") from error
 
 
-def _open(path: Path) -> _Stream:
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[_Stream]:
     with path.open("rb") as raw:
-        start = raw.read(6)
-    openers = (opener for magic, opener in _OPENERS.items() if start.startswith(magic))
-    return next(openers, lambda path: path.open("rb"))(path)
+        start = raw.peek(6)
+        refuse_utf16(start, path)
+        openers = (opener for magic, opener in _OPENERS.items() if start.startswith(magic))
+        with next(openers, contextlib.nullcontext)(raw) as stream:
+            yield stream
+
+
+def refuse_utf16(start: bytes, file: Path) -> None:
+    """Raise if this is the start of a text in UTF-16: it has a mark of the byte order, or every second byte is zero."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in start[:2]:
+        raise InputError(
+            f"cannot read {file}: its text is UTF-16, not UTF-8; save it as UTF-8 (in a spreadsheet: 'CSV UTF-8'), or "
+            "convert it with iconv -f utf-16 -t utf-8"
+        )
 
 
 def _read_chunks(stream: _Stream) -> Iterator[tuple[int, bytes]]:

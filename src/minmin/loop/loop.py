@@ -189,8 +189,8 @@ class Loop:
             return ended.end
         except DataLostError as lost:
             return End("interrupted", f"{DATA_LOST}{lost}")
-        except KeyboardInterrupt:
-            return End("interrupted", "interrupted from the keyboard")
+        except KeyboardInterrupt as stop:
+            return End("interrupted", f"interrupted {str(stop) or 'from the keyboard'}")
         finally:
             if self.file is not None and self._snapshot is not None:
                 self.file.write(self._snapshot)
