@@ -114,12 +114,6 @@ ODD = [
     ("few.csv", ["--target", "t", "--held-out", "0.1"], "0 of the 5 rows would be held out", "larger share"),
     ("few.csv", ["--target", "t", "--held-out", "0.5", "--cv", "2"], "--cv and --held-out both score", "give one"),
     ("few.csv", ["--target", "t", "--alpha", "1,2"], "several penalties are given", "--cv FOLDS"),
-    (
-        "exposure.csv",
-        ["--target", "n", "--loss", "huber", "--alpha", "1,2", "--cv", "2"],
-        "--loss huber takes one penalty per block",
-        "several are for --loss logistic, poisson, squared",
-    ),
     ("few.csv", ["--target", "t", "--alpha", "1,-2", "--cv", "2"], "alpha of block 'all' = -2.0", "must be finite"),
     ("few.csv", ["--target", "t", "--power", "1.5"], "--power is for --loss tweedie", "leave it out"),
     ("exposure.csv", ["--target", "n", "--loss", "tweedie", "--power", "2"], "--power 2 must be above 1", "gamma is 2"),

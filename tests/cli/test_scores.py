@@ -83,6 +83,22 @@ def test_cross_validation_chooses_among_several_penalties(call, rows):
     assert "held out: r2 " in text
 
 
+@pytest.mark.parametrize(
+    ("loss", "options"), [("huber", ["--delta", 0.5]), ("gamma", []), ("tweedie", ["--power", 1.2])]
+)
+def test_every_loss_chooses(call, tmp_path, loss, options):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 2))
+    file = tmp_path / "rows.csv"
+    np.savetxt(file, np.column_stack([X, np.exp(X[:, 0])]), delimiter=",", header="a,b,t", comments="")
+    code, out, _ = call(
+        "fit", file, "--target", "t", "--loss", loss, *options, "--alpha", "1e-3,1e3", "--cv", 3, "--json"
+    )
+    said = json.loads(out)
+    assert code == 0
+    assert (said["combinations"], said["blocks"][0]["alpha"]) == (2, 1e-3)
+
+
 class Known:
     """A model with given predictions."""
 

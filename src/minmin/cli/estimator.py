@@ -28,8 +28,10 @@ ESTIMATORS = {
 _LOSS_OF_PARAMETER = {"power": "tweedie", "delta": "huber"}
 
 
-def make_estimator(loss: str, blocks: Any, *, power: float | None, delta: float | None, **parameters: Any) -> Any:
-    """An estimator that is not fitted yet."""
+def make_estimator(
+    loss: str, blocks: Any, *, power: float | None, delta: float | None, version: str = "", **parameters: Any
+) -> Any:
+    """An estimator that is not fitted yet; the version "CV" is the one that chooses penalties."""
     from minmin import estimators  # scikit-learn takes a second to load
 
     for name, value in (("power", power), ("delta", delta)):
@@ -40,7 +42,7 @@ def make_estimator(loss: str, blocks: Any, *, power: float | None, delta: float 
         parameters[name] = value
     if power is not None and not 1.0 < power < 2.0:
         raise InputError(f"--power {power:g} must be above 1 and below 2; --loss poisson is power 1, gamma is 2")
-    return getattr(estimators, ESTIMATORS[loss])(blocks, **parameters)
+    return getattr(estimators, ESTIMATORS[loss] + version)(blocks, **parameters)
 
 
 def fit_estimator(untrained: Any, data: Data, table: Table, verbose: bool = False) -> Any:

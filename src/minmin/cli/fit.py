@@ -158,9 +158,10 @@ def fit(
     if cv is not None and held_out is not None and combinations == 1:
         raise InputError("--cv and --held-out both score; give one, or several penalties for --cv to choose from")
     fitted, tested = (data, None) if held_out is None else hold_out(data, held_out, loss, seed)
-    options = {"fit_intercept": intercept, "tol": tol, "max_seconds": max_seconds}
-    alphas = choose_alphas(fitted, grid, loss, cv, seed, **options)
-    untrained = make_estimator(loss, data.blocks, power=power, delta=delta, alpha=alphas, **options)
+    options: dict[str, Any] = {"fit_intercept": intercept, "tol": tol, "max_seconds": max_seconds}
+    options |= {"power": power, "delta": delta}
+    alphas = choose_alphas(fitted, table, grid, loss, cv, seed, **options)
+    untrained = make_estimator(loss, data.blocks, alpha=alphas, **options)
     model = fit_estimator(untrained, fitted, table, verbose=output.shows_progress)
     scores: dict[str, Any] = {}
     if tested is not None:

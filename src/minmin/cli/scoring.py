@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,15 +10,13 @@ import numpy as np
 
 from minmin.cli.cells import Vector
 from minmin.cli.data import LOGISTIC, Data
-from minmin.cli.estimator import ESTIMATORS
+from minmin.cli.estimator import fit_estimator, make_estimator
+from minmin.cli.table import Table
 from minmin.errors import InputError, show
 
 Scores = dict[str, float]
 Grid = Mapping[Hashable, Sequence[float]]
 """The penalties to try, by the name of the block."""
-
-_CV_LOSSES = ("logistic", "poisson", "squared")
-"""The losses whose estimators have a version that chooses penalties."""
 
 
 def score(model: Any, data: Data, loss: str) -> Scores:
@@ -118,26 +115,16 @@ def count_combinations(grid: Grid) -> int:
 
 
 def choose_alphas(
-    data: Data, grid: Grid, loss: str, folds: int | None, seed: int, **parameters: Any
+    data: Data, table: Table, grid: Grid, loss: str, folds: int | None, seed: int, **parameters: Any
 ) -> dict[Any, float]:
     """The penalty of each block; of several, those with the lowest mean loss of the held-out rows."""
     if count_combinations(grid) == 1:
         return {name: alphas[0] for name, alphas in grid.items()}
     if folds is None:
         raise InputError("several penalties are given; to choose among them, give --cv FOLDS, as in --cv 5")
-    if loss not in _CV_LOSSES:
-        raise InputError(f"--loss {loss} takes one penalty per block; several are for --loss {', '.join(_CV_LOSSES)}")
-    from sklearn.exceptions import ConvergenceWarning
-
-    from minmin import estimators
-
     splits = split_folds(data, folds, loss, seed)
-    model = getattr(estimators, f"{ESTIMATORS[loss]}CV")(data.blocks, alphas=grid, cv=splits, **parameters)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the fit with the chosen penalties says it
-        warnings.filterwarnings("ignore", "column .* has text that looks like numbers")  # --text has said so
-        model.fit(data.X, data.target, sample_weight=data.weights, offset=data.offset)
-    return dict(model.alpha_)
+    untrained = make_estimator(loss, data.blocks, version="CV", alphas=grid, cv=splits, **parameters)
+    return dict(fit_estimator(untrained, data, table).alpha_)
 
 
 def _shuffle_groups(data: Data, loss: str, rng: np.random.Generator) -> list[Vector]:
