@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from minmin.cli.cells import Vector
+from minmin.cli.data import check_roles, read_offset
 from minmin.cli.estimator import read_classes
 from minmin.cli.model import choose_storage
 from minmin.cli.options import OFFSET_OPTIONS
 from minmin.cli.output import Columns
-from minmin.cli.roles import check_roles, read_offset
 from minmin.cli.table import Frame, Table
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError, near_names

@@ -10,18 +10,9 @@ from typing import Any, NamedTuple
 
 import click
 
-LOSSES = (
-    "cloglog",
-    "gamma",
-    "huber",
-    "logistic",
-    "negative-binomial",
-    "poisson",
-    "probit",
-    "squared",
-    "squared-hinge",
-    "tweedie",
-)
+from minmin.cli.estimator import ESTIMATORS
+
+LOSSES = (*ESTIMATORS, "cloglog", "negative-binomial", "probit", "squared-hinge")
 """The losses of a linear model with two blocks."""
 
 
