@@ -18,6 +18,8 @@ _LARGEST_INT32 = int(np.iinfo(np.int32).max)
 
 
 class _OfZerosAndOnes(NumpyDesign):
+    is_in_memory = True
+
     def column_squares(self, r: Array) -> Array:
         return self.adjoint(r)
 

@@ -43,6 +43,10 @@ class Design(ABC):
     shape: tuple[int, int]
     is_dense: bool = True
     """Whether zeros are stored, too."""
+    is_in_memory: bool = False
+    """Whether all numbers can be looked at in less time than a product takes."""
+    proves_constants: bool = True
+    """Whether the constants of a problem can be computed from its numbers."""
 
     @property
     def for_rows(self) -> Any:
@@ -140,9 +144,19 @@ class Design(ABC):
     def arrays(self) -> tuple[Array, ...]:
         """The arrays in the design, to distinguish it from others in checkpoints."""
 
+    def place_rows(self, vector: Array) -> Array:
+        """A vector with one entry per row, brought from a checkpoint to where the rows are."""
+        return vector
+
+    def make_metrics(self) -> Any:
+        """What a run records of the work on these rows beside its calls; None for nothing."""
+        return None
+
 
 class DenseDesign(Design):
     """A matrix of any array library."""
+
+    is_in_memory = True
 
     def __init__(self, matrix: Array):
         self.matrix = matrix
@@ -250,6 +264,7 @@ class SparseDesign(NumpyDesign):
     """A scipy.sparse CSR array without duplicate entries."""
 
     is_dense = False
+    is_in_memory = True
     refusal = "is scipy.sparse, which works only with NumPy vectors; give x0 and y0 as NumPy arrays"
 
     def __init__(self, matrix: Any):

@@ -30,6 +30,8 @@ class MixedDesign(Design):
         first.
     """
 
+    is_in_memory = True
+
     def __init__(self, parts: Sequence[Any]):
         designs = [make_design(part, f"parts[{number}]") for number, part in enumerate(parts)]
         if not designs:

@@ -19,7 +19,7 @@ from minmin.problems.linear.losses.base import DiagonalHessian, DualPoint, Loss,
 from minmin.problems.linear.partitioned import PartitionedDesign
 from minmin.problems.linear.penalties import Penalty
 from minmin.problems.linear.rows.group import RowCount, digest
-from minmin.problems.linear.rows.session import RowSession, keep
+from minmin.problems.linear.rows.session import RowMetrics, RowSession, keep
 
 _DESCRIBE = attrgetter("shape", "prototype.dtype", "is_dense", "stored")
 
@@ -35,6 +35,7 @@ class RowDesign(NumpyDesign):
 
     refusal = "is on a cluster, which works only with NumPy vectors; give x0 and y0 as such"
     stored: int = 0
+    proves_constants = False
 
     def __init__(self, value: RowValue):
         self.value = value
@@ -96,6 +97,12 @@ class RowDesign(NumpyDesign):
 
     def arrays(self) -> tuple[Array, ...]:
         return self.rows_session.order_by_partition(reduce_rows(_digest_partitions, self.value, combine="list"))
+
+    def place_rows(self, vector: Array) -> Array:
+        return self.rows_session.scatter(vector)
+
+    def make_metrics(self) -> RowMetrics:
+        return RowMetrics(self.rows_session)
 
 
 def _refuse_rows() -> InputError:
