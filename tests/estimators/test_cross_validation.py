@@ -23,7 +23,9 @@ from minmin.estimators import (
     BlockTweedieRegressor,
     BlockTweedieRegressorCV,
 )
+from minmin.estimators.features import MatrixFeatures
 from minmin.estimators.penalties import path_order, resolve_grid
+from minmin.problems.linear.designs import wrap_matrix
 
 PAIRS = {
     "logistic": (BlockLogisticRegression, BlockLogisticRegressionCV),
@@ -179,6 +181,6 @@ def test_a_path_over_a_grid_goes_from_neighbour_to_neighbour():
 def test_the_default_grid_of_huge_single_precision(sparse):
     X = (1e20 * np.random.default_rng(0).standard_normal((30, 3))).astype(np.float32)
     matrix = scipy.sparse.csr_array(X) if sparse else X
-    grid = resolve_grid(None, {"all": np.arange(3)}, matrix, None)
+    grid = resolve_grid(None, {"all": np.arange(3)}, MatrixFeatures(wrap_matrix(matrix)), None)
     assert np.isfinite(grid).all()
     assert grid.max() == pytest.approx(0.1 * np.square(X, dtype=np.float64).sum() / 30)

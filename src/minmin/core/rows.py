@@ -146,7 +146,7 @@ class RowVector(RowValue):
 
     def __mul__(self, other: Any) -> RowVector:
         result: RowVector = self.rows.apply(operator.mul, self, other)
-        if not isinstance(other, RowVector):
+        if np.ndim(other) == 0:
             self.rows.note_sum(result, [(float(other), self)])
         return result
 

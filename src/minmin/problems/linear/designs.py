@@ -16,7 +16,7 @@ from scipy.linalg import get_blas_funcs
 
 from minmin.core.arrays import Array, reshape, to_like, to_numpy, zeros
 from minmin.errors import InputError
-from minmin.numerics.row_pieces import Matrix, RowPairs, RowPieces, gram, share
+from minmin.numerics.row_pieces import Matrix, RowPairs, RowPieces, count_pairs, gram, share
 
 _ROWS_AT_A_TIME = 2048
 """The number of rows of a dense design that are weighted at a time, so that they stay in the CPU cache.
@@ -94,9 +94,16 @@ class Design(ABC):
         """A one for every row."""
         return zeros(self.shape[0], self.prototype) + 1.0
 
+    def __matmul__(self, v: Array) -> Array:
+        return self.image(v)
+
     @abstractmethod
     def columns(self, chosen: Matrix) -> Design:
         """The design with only these columns."""
+
+    def view_columns(self, chosen: Matrix) -> Design:
+        """The design with only these columns, which ascend; a dense matrix is not copied if they are adjacent."""
+        return self if len(chosen) == self.shape[1] else self.columns(chosen)
 
     def few_columns(self, chosen: Matrix) -> SomeColumns | None:
         """The products with these columns alone; None if they do not take clearly less time."""
@@ -110,6 +117,34 @@ class Design(ABC):
     def stored(self) -> int:
         """How many numbers are stored."""
         return self.shape[0] * self.shape[1]
+
+    @property
+    def column_counts(self) -> Matrix:
+        """How many numbers of every column are stored."""
+        return np.full(self.shape[1], self.shape[0])
+
+    def count_pairs(self, wanted: Matrix, more: int = 0) -> float:
+        """How many pairs of stored numbers in the same row some columns have, a number with itself included.
+
+        ``wanted`` is a mask of columns. Every row has this many ``more`` numbers.
+        """
+        width = int(wanted.sum()) + more
+        return 0.5 * self.shape[0] * width * (width + 1.0)
+
+    def with_ones(self, ones: int, pairs: float | None) -> Design:
+        """The design of NumPy's numbers with this many columns of ones behind them, 0 or 1.
+
+        ``pairs`` is what :meth:`count_pairs` tells of it; None if it takes less time to store zeros, too.
+        """
+        return DenseDesign(self.sample(np.arange(self.shape[0]))).with_ones(ones, pairs)
+
+    def zero_column(self) -> Design:
+        """A column of zeros for the same rows, sparse, so that no time is spent on it."""
+        return SparseDesign(scipy.sparse.csr_array((self.shape[0], 1), dtype=self.prototype.dtype))
+
+    def column_squares_in_double(self, r: Matrix) -> Matrix:
+        """What :meth:`column_squares` gives in double precision."""
+        return np.asarray(self.to_like(np.zeros(0), "the design").column_squares(r))
 
     def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
         """Some rows of some columns, by default of all, as a dense matrix.
@@ -210,6 +245,19 @@ class DenseDesign(Design):
     def columns(self, chosen: Matrix) -> DenseDesign:
         return DenseDesign(select(self.matrix, chosen, axis=1))
 
+    def view_columns(self, chosen: Matrix) -> DenseDesign:
+        return self if len(chosen) == self.shape[1] else DenseDesign(_cut_columns(self.matrix, chosen))
+
+    def with_ones(self, ones: int, pairs: float | None) -> DenseDesign:
+        if not ones:
+            return self
+        whole = np.ones((self.shape[0], self.shape[1] + ones), dtype=self.matrix.dtype)
+        whole[:, :-1] = self.matrix
+        return DenseDesign(whole)
+
+    def column_squares_in_double(self, r: Matrix) -> Matrix:
+        return np.asarray(np.einsum("ij,ij,i->j", self.matrix, self.matrix, r, dtype=np.float64))
+
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         for piece in piece_rows(self.shape[0]):
             yield piece, self.matrix[piece, :]
@@ -307,7 +355,29 @@ class SparseDesign(NumpyDesign):
         return self._squared.image(np.ones(self.shape[1], dtype=self.dtype))
 
     def columns(self, chosen: Matrix) -> SparseDesign:
-        return SparseDesign(self.matrix[:, chosen])
+        return SparseDesign(_cut_columns(self.matrix, chosen))
+
+    @property
+    def column_counts(self) -> Matrix:
+        return np.bincount(self.matrix.indices, minlength=self.shape[1])
+
+    def count_pairs(self, wanted: Matrix, more: int = 0) -> float:
+        return count_pairs(self.matrix, wanted, more)
+
+    def with_ones(self, ones: int, pairs: float | None) -> Design:
+        if pairs is None:
+            return DenseDesign(self.matrix.toarray()).with_ones(ones, pairs)
+        if not ones:
+            return self
+        rows = self.shape[0]
+        of_ones = np.ones(rows, dtype=self.dtype), np.zeros(rows, dtype=np.int32), np.arange(rows + 1, dtype=np.int32)
+        column = scipy.sparse.csr_array(of_ones, shape=(rows, 1))
+        return SparseDesign(scipy.sparse.hstack([self.matrix, column], format="csr"))
+
+    def column_squares_in_double(self, r: Matrix) -> Matrix:
+        m = self.matrix
+        squares = np.repeat(r, np.diff(m.indptr)) * np.square(m.data, dtype=np.float64)
+        return np.bincount(m.indices, squares, m.shape[1])
 
     def few_columns(self, chosen: Matrix) -> SomeColumns | None:
         return SomeColumns(self._by_columns[:, chosen]) if _FEW * len(chosen) <= self.shape[1] else None
@@ -385,6 +455,12 @@ def select(matrix: Array, chosen: Matrix, axis: int = 0) -> Array:
         return matrix.take(chosen, axis=axis)
     xp = array_namespace(matrix)
     return xp.take(matrix, xp.asarray(chosen, device=device(matrix)), axis=axis)
+
+
+def _cut_columns(matrix: Any, chosen: Matrix) -> Any:
+    """Some columns of an array or a CSR array; a view of an array if they are adjacent."""
+    is_run = len(chosen) > 0 and (np.diff(chosen) == 1).all()
+    return matrix[:, chosen[0] : chosen[-1] + 1] if is_run else matrix[:, chosen]
 
 
 def wrap_matrix(matrix: Any) -> Design:

@@ -86,6 +86,19 @@ class RowDesign(NumpyDesign):
     def columns(self, chosen: Matrix) -> RowDesign:
         return RowDesign(self.value.call("columns", chosen, example=_NO_EXAMPLE))
 
+    @property
+    def column_counts(self) -> Matrix:
+        return np.asarray(reduce_rows(getattr, self.value, "column_counts"))
+
+    def count_pairs(self, wanted: Matrix, more: int = 0) -> float:
+        return float(request(self.value, "count_pairs", wanted, more).compute())
+
+    def with_ones(self, ones: int, pairs: float | None) -> RowDesign:
+        return RowDesign(self.rows_session.apply(_add_ones, self.value, ones, pairs is None, example=_NO_EXAMPLE))
+
+    def zero_column(self) -> RowDesign:
+        return RowDesign(self.value.call("zero_column", example=_NO_EXAMPLE))
+
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         raise _refuse_rows()
 
@@ -111,6 +124,12 @@ def _refuse_rows() -> InputError:
 
 _NO_EXAMPLE = object()
 """A matrix has no example for one row, since nothing is computed from it here."""
+
+
+def _add_ones(design: Design, ones: int, as_dense: bool) -> Design:
+    """The design of a group of rows; whether it is treated as dense was decided for all groups."""
+    pairs = None if as_dense else design.count_pairs(np.ones(design.shape[1], dtype=bool), ones)
+    return design.with_ones(ones, pairs)
 
 
 def _digest_partitions(design: Design) -> list[Array]:
