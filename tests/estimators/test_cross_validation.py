@@ -1,6 +1,7 @@
 """The path finds what single fits find, and keeps what was best on the samples held out."""
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
 from hypothesis import given
@@ -144,6 +145,18 @@ def test_single_precision_along_a_path():
     tight = BlockRidgeCV(BLOCKS, alphas=2, tol=1e-12).fit(sample.X.astype(np.float32), sample.y)
     assert tight.gap_bound_ <= 1e-12
     np.testing.assert_allclose(tight.best_score_, loose.best_score_, rtol=1e-2)
+
+
+@pytest.mark.parametrize("has_text", [False, True])
+def test_folds_may_be_masks(has_text):
+    sample, fold = case("squared", n=60), np.arange(60) % 3
+    frame = pandas.DataFrame(sample.X).add_prefix("x")
+    if has_text:
+        frame["text"] = np.where(fold == 1, "a", "b")
+    numbers, masks = ([(ways(fold != k), ways(fold == k)) for k in range(3)] for ways in (np.flatnonzero, np.asarray))
+    found = [BlockRidgeCV(alphas=[1e-2, 1.0], cv=splits).fit(frame, sample.y) for splits in (numbers, masks)]
+    np.testing.assert_array_equal(found[0].coef_, found[1].coef_)
+    assert found[0].best_score_ == found[1].best_score_
 
 
 def test_groups_go_to_the_splitter():

@@ -98,7 +98,7 @@ class MatrixFeatures(Features):
     def find_full_columns(self) -> Mask:
         if not self.is_sparse:
             return np.zeros(self.shape[1], dtype=bool)
-        return self.design.column_counts >= _FULL * self.shape[0]
+        return np.asarray(self.design.column_counts >= _FULL * self.shape[0])
 
     def take(self, columns: Mask) -> Design:
         return self.design.view_columns(np.flatnonzero(columns)) if columns.any() else self.design.zero_column()

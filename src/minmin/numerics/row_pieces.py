@@ -246,16 +246,6 @@ def _count_later(matrix: Any) -> Matrix:
     return row_ends - np.arange(matrix.nnz)
 
 
-def count_pairs(matrix: Any, wanted: Matrix, more: int) -> float:
-    """How many pairs of numbers in the same row some columns of a CSR array have, a number with itself included.
-
-    Every row has this many ``more`` numbers.
-    """
-    before = np.concatenate([[0], np.cumsum(wanted[matrix.indices])])
-    counts = np.diff(before[matrix.indptr]).astype(np.float64) + more
-    return 0.5 * float(counts @ (counts + 1.0))
-
-
 def gram(matrix: Any, weights: Matrix, other: Any = None) -> Matrix:
     """Aᵀ diag(w) B as a dense matrix; by default B is A."""
     right = matrix if other is None else other

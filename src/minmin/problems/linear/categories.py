@@ -26,6 +26,13 @@ class _OfZerosAndOnes(NumpyDesign):
     def row_squares(self, v: Array) -> Array:
         return self.image(v)
 
+    @property
+    def column_counts(self) -> Array:
+        return self.adjoint(np.ones(self.shape[0]))
+
+    def row_counts(self, wanted: Matrix) -> Array:
+        return self.image(wanted.astype(np.float64))
+
 
 class CategoricalDesign(_OfZerosAndOnes):
     """One column of zeros and ones for every category of every feature, stored as one whole number per row and feature.

@@ -16,7 +16,7 @@ from scipy.linalg import get_blas_funcs
 
 from minmin.core.arrays import Array, reshape, to_like, to_numpy, zeros
 from minmin.errors import InputError
-from minmin.numerics.row_pieces import Matrix, RowPairs, RowPieces, count_pairs, gram, share
+from minmin.numerics.row_pieces import Matrix, RowPairs, RowPieces, gram, share
 
 _ROWS_AT_A_TIME = 2048
 """The number of rows of a dense design that are weighted at a time, so that they stay in the CPU cache.
@@ -119,17 +119,21 @@ class Design(ABC):
         return self.shape[0] * self.shape[1]
 
     @property
-    def column_counts(self) -> Matrix:
+    def column_counts(self) -> Array:
         """How many numbers of every column are stored."""
         return np.full(self.shape[1], self.shape[0])
+
+    def row_counts(self, wanted: Matrix) -> Array:
+        """How many stored numbers every row has in some columns, given as a mask."""
+        return np.full(self.shape[0], float(wanted.sum()))
 
     def count_pairs(self, wanted: Matrix, more: int = 0) -> float:
         """How many pairs of stored numbers in the same row some columns have, a number with itself included.
 
         ``wanted`` is a mask of columns. Every row has this many ``more`` numbers.
         """
-        width = int(wanted.sum()) + more
-        return 0.5 * self.shape[0] * width * (width + 1.0)
+        counts = self.row_counts(wanted) + more
+        return 0.5 * float(counts @ (counts + 1.0))
 
     def with_ones(self, ones: int, pairs: float | None) -> Design:
         """The design of NumPy's numbers with this many columns of ones behind them, 0 or 1.
@@ -358,11 +362,12 @@ class SparseDesign(NumpyDesign):
         return SparseDesign(_cut_columns(self.matrix, chosen))
 
     @property
-    def column_counts(self) -> Matrix:
+    def column_counts(self) -> Array:
         return np.bincount(self.matrix.indices, minlength=self.shape[1])
 
-    def count_pairs(self, wanted: Matrix, more: int = 0) -> float:
-        return count_pairs(self.matrix, wanted, more)
+    def row_counts(self, wanted: Matrix) -> Array:
+        before = np.concatenate([[0], np.cumsum(wanted[self.matrix.indices])])
+        return np.diff(before[self.matrix.indptr]).astype(np.float64)
 
     def with_ones(self, ones: int, pairs: float | None) -> Design:
         if pairs is None:

@@ -86,6 +86,13 @@ class MixedDesign(Design):
     def row_norms_squared(self) -> Array:
         return reduce(add, (part.row_norms_squared for part in self.parts))
 
+    @property
+    def column_counts(self) -> Array:
+        return np.concatenate([part.column_counts for part in self.parts])
+
+    def row_counts(self, wanted: Matrix) -> Array:
+        return reduce(add, (part.row_counts(wanted[here]) for part, here in self._slices()))
+
     def rows(self, chosen: Any) -> MixedDesign:
         """The design with only these rows."""
         return MixedDesign([part.rows(chosen) for part in self.parts])

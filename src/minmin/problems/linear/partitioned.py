@@ -13,7 +13,7 @@ import scipy.sparse
 from minmin.core.arrays import Array
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
-from minmin.numerics.row_pieces import MOST_PAIRS, Matrix, count_pairs, gram, run_tasks, share, sum_tasks, transpose
+from minmin.numerics.row_pieces import MOST_PAIRS, Matrix, gram, run_tasks, share, sum_tasks, transpose
 from minmin.problems.linear.categories import OnesDesign
 from minmin.problems.linear.designs import DenseDesign, Design, NumpyDesign, SparseDesign, piece_rows, wrap_matrix
 
@@ -120,19 +120,23 @@ class PartitionedDesign(NumpyDesign):
         return gram(some, weights)
 
     @property
-    def column_counts(self) -> Matrix:
-        return self._source.column_counts
+    def column_counts(self) -> Array:
+        counts = self._source.column_counts
+        return np.append(counts, self.shape[0]) if self._ones else counts
 
-    def count_pairs(self, wanted: Matrix, more: int = 0) -> float:
-        source = self._source
-        if source.columns is not None:
-            chosen, wanted = source.columns[wanted], np.zeros(source.width, dtype=bool)
-            wanted[chosen] = True
-        return sum(count_pairs(csr, wanted, more) for _, csr in source.cut())
+    def row_counts(self, wanted: Matrix) -> Array:
+        padded, counts = wanted[: self._width], np.empty(self.shape[0])
+        if self._source.columns is not None:
+            padded = np.isin(np.arange(self._source.width), self._source.columns[padded])
+        for here, piece in self._source.cut():
+            counts[here] = wrap_matrix(piece).row_counts(padded)
+        return counts + wanted[self._width :].sum()
 
     def with_ones(self, ones: int, pairs: float | None) -> Design:
         """A copy in memory if that is small, and a view otherwise."""
         source, (rows, columns) = self._source, self.shape
+        if self._ones or self.dtype != source.dtype:
+            return super().with_ones(ones, pairs)
         if columns == 0:
             return OnesDesign(rows, self.dtype)
         if pairs is None:

@@ -87,7 +87,7 @@ class RowDesign(NumpyDesign):
         return RowDesign(self.value.call("columns", chosen, example=_NO_EXAMPLE))
 
     @property
-    def column_counts(self) -> Matrix:
+    def column_counts(self) -> Array:
         return np.asarray(reduce_rows(getattr, self.value, "column_counts"))
 
     def count_pairs(self, wanted: Matrix, more: int = 0) -> float:
