@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 from minmin import InputError
 from minmin.estimators import BlockLogisticRegression
 from minmin.estimators.column_split import split_columns
+from minmin.estimators.features import MatrixFeatures
+from minmin.problems.linear.designs import wrap_matrix
 
 ROWS = 12
+
+
+def as_features(matrix):
+    return MatrixFeatures(wrap_matrix(matrix))
 
 
 @st.composite
@@ -24,7 +30,7 @@ def splits(draw):
     cheap = draw(st.one_of(st.none(), st.sets(st.sampled_from(sorted(blocks)))))
     given_one = scipy.sparse.csr_array(matrix) if draw(st.booleans()) else matrix
     unpenalised = draw(st.sets(st.sampled_from(sorted(blocks))))
-    features = split_columns(given_one, blocks, unpenalised, cheap, draw(st.booleans()))
+    features = split_columns(as_features(given_one), blocks, unpenalised, cheap, draw(st.booleans()))
     return matrix, blocks, cheap, features, rng
 
 
@@ -36,7 +42,7 @@ def test_margins_and_coefficients_survive_the_split(case):
     x, y = features.split(coef, intercept)
     np.testing.assert_allclose(features.X @ x + features.Y @ y, matrix @ coef + intercept, rtol=1e-5, atol=1e-5)
     back, same_intercept = features.coefficients(x, y)
-    assert back.dtype == features.X.dtype == features.Y.dtype == matrix.dtype
+    assert back.dtype == features.X.prototype.dtype == features.Y.prototype.dtype == matrix.dtype
     np.testing.assert_array_equal(back, coef)
     assert same_intercept == intercept
     if cheap is not None:
@@ -67,25 +73,25 @@ def test_what_is_cheap_by_itself():
     one = {"all": np.arange(505)}
     two = {"rare": np.arange(500), "dense": np.arange(500, 505)}
     for blocks in (one, two):
-        assert split_columns(matrix, blocks, [], None, True).y_columns.tolist() == list(range(500, 505))
-    assert split_columns(matrix, two, ["rare"], None, True).y_columns.tolist() == list(range(500))
-    assert split_columns(matrix, two, [], "rare", True).x_columns.tolist() == list(range(500, 505))
-    assert split_columns(matrix, two, [], (), True).y_columns.tolist() == []
-    small = split_columns(rng.standard_normal((50, 4)), {"all": np.arange(4)}, [], None, True)
+        assert split_columns(as_features(matrix), blocks, [], None, True).y_columns.tolist() == list(range(500, 505))
+    assert split_columns(as_features(matrix), two, ["rare"], None, True).y_columns.tolist() == list(range(500))
+    assert split_columns(as_features(matrix), two, [], "rare", True).x_columns.tolist() == list(range(500, 505))
+    assert split_columns(as_features(matrix), two, [], (), True).y_columns.tolist() == []
+    small = split_columns(as_features(rng.standard_normal((50, 4))), {"all": np.arange(4)}, [], None, True)
     assert small.x_columns.tolist() == []
 
 
 def test_a_matrix_without_cheap_columns_is_not_copied():
     dense, sparse = np.ones((50, 400)), scipy.sparse.random_array((50, 400), density=0.1, format="csr")
     for matrix in (dense, sparse):
-        assert split_columns(matrix, {"all": np.arange(400)}, [], (), True).X is matrix
-    part = split_columns(dense, {"a": np.arange(300), "b": np.arange(300, 400)}, [], "b", True)
-    assert np.shares_memory(part.X, dense)
+        assert split_columns(as_features(matrix), {"all": np.arange(400)}, [], (), True).X.matrix is matrix
+    part = split_columns(as_features(dense), {"a": np.arange(300), "b": np.arange(300, 400)}, [], "b", True)
+    assert np.shares_memory(part.X.matrix, dense)
 
 
 def test_unknown_cheap_blocks_are_refused():
     with pytest.raises(InputError, match="cheap names 'c', which is not a block"):
-        split_columns(np.ones((3, 2)), {"a": np.arange(2)}, [], ["c"], True)
+        split_columns(as_features(np.ones((3, 2))), {"a": np.arange(2)}, [], ["c"], True)
 
 
 @pytest.mark.parametrize("cheap", [(), ("all",)])

@@ -1,6 +1,7 @@
 """The path finds what single fits find, and keeps what was best on the samples held out."""
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
 from hypothesis import given
@@ -23,7 +24,9 @@ from minmin.estimators import (
     BlockTweedieRegressor,
     BlockTweedieRegressorCV,
 )
+from minmin.estimators.features import MatrixFeatures
 from minmin.estimators.penalties import path_order, resolve_grid
+from minmin.problems.linear.designs import wrap_matrix
 
 PAIRS = {
     "logistic": (BlockLogisticRegression, BlockLogisticRegressionCV),
@@ -144,6 +147,18 @@ def test_single_precision_along_a_path():
     np.testing.assert_allclose(tight.best_score_, loose.best_score_, rtol=1e-2)
 
 
+@pytest.mark.parametrize("has_text", [False, True])
+def test_folds_may_be_masks(has_text):
+    sample, fold = case("squared", n=60), np.arange(60) % 3
+    frame = pandas.DataFrame(sample.X).add_prefix("x")
+    if has_text:
+        frame["text"] = np.where(fold == 1, "a", "b")
+    numbers, masks = ([(ways(fold != k), ways(fold == k)) for k in range(3)] for ways in (np.flatnonzero, np.asarray))
+    found = [BlockRidgeCV(alphas=[1e-2, 1.0], cv=splits).fit(frame, sample.y) for splits in (numbers, masks)]
+    np.testing.assert_array_equal(found[0].coef_, found[1].coef_)
+    assert found[0].best_score_ == found[1].best_score_
+
+
 def test_groups_go_to_the_splitter():
     sample = case("squared")
     groups = np.arange(120) % 4
@@ -179,6 +194,6 @@ def test_a_path_over_a_grid_goes_from_neighbour_to_neighbour():
 def test_the_default_grid_of_huge_single_precision(sparse):
     X = (1e20 * np.random.default_rng(0).standard_normal((30, 3))).astype(np.float32)
     matrix = scipy.sparse.csr_array(X) if sparse else X
-    grid = resolve_grid(None, {"all": np.arange(3)}, matrix, None)
+    grid = resolve_grid(None, {"all": np.arange(3)}, MatrixFeatures(wrap_matrix(matrix)), None)
     assert np.isfinite(grid).all()
     assert grid.max() == pytest.approx(0.1 * np.square(X, dtype=np.float64).sum() / 30)

@@ -18,7 +18,6 @@ from minmin.estimators import (
     BlockPoissonRegressor,
     BlockRidge,
     BlockTweedieRegressor,
-    cheap_matrix,
 )
 from minmin.problems.linear import partitioned
 
@@ -81,7 +80,7 @@ def assert_same(found, expected, X, parts):
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
 def test_partitions_give_the_fit_of_memory_for_all_blocks(tmp_path, monkeypatch, sparse, count, copied):
-    monkeypatch.setattr(cheap_matrix, "_MOST_COPIED", 10.0 if copied else 0.0)
+    monkeypatch.setattr(partitioned, "_MOST_COPIED", 10.0 if copied else 0.0)
     X, y, weight = make_data(sparse), make_target("logistic"), np.linspace(0.5, 2.0, ROWS)
     parts = partition(tmp_path / "rows", X, y, weight, count)
     for kind, options in BLOCKS.items():

@@ -8,7 +8,7 @@ from minmin.problems.linear.designs import DenseDesign
 
 
 def require_products_of(design, dense, columns):
-    """Compare a design with its dense matrix: products, Gram matrices, samples of rows, and some columns."""
+    """Compare a design with its dense matrix: products, Gram matrices, samples of rows, some columns, and counts."""
     same, rng, dtype = DenseDesign(dense), np.random.default_rng(2), dense.dtype
     count, width = dense.shape
     rows, weights = np.array([0, 3, 3, 90, 149]), rng.random(count).astype(dtype)
@@ -36,6 +36,18 @@ def require_products_of(design, dense, columns):
         v = np.ones(len(chosen), dtype=dtype)
         agree(design.columns(chosen).image(v), dense[:, chosen] @ v)
         agree(design.columns(chosen).gram(weights), same.columns(chosen).gram(weights))
+        agree(design.view_columns(chosen).image(v), dense[:, chosen] @ v)
+    wanted, is_stored = np.isin(np.arange(width), columns), dense != 0.0
+    if not design.is_dense:
+        np.testing.assert_array_equal(design.column_counts, is_stored.sum(axis=0))
+        per_row = is_stored[:, wanted].sum(axis=1) + 1
+        assert design.count_pairs(wanted, 1) == (per_row * (per_row + 1) / 2).sum()
+    for pairs in (None, 0.0):
+        agree(design.with_ones(1, pairs).image(np.ones(width + 1, dtype=dtype)), dense.sum(axis=1) + 1.0)
+        agree(design.with_ones(0, pairs).image(np.ones(width, dtype=dtype)), dense.sum(axis=1))
+    agree(design.zero_column().image(np.ones(1, dtype=dtype)), np.zeros(count, dtype=dtype))
+    squares = design.column_squares_in_double(np.ones(count))
+    np.testing.assert_allclose(squares, np.square(dense, dtype=np.float64).sum(axis=0), rtol=1e-12)
     whole = design.to_float64()
     np.testing.assert_array_equal(whole if isinstance(whole, np.ndarray) else whole.toarray(), dense)
     wide = design.to_like(np.zeros(0), "X").image(np.ones(width))

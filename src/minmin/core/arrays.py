@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_jax_array, is_torch_array, to_device
 
-from minmin.core.rows import RowVector, reduce_rows
+from minmin.core.rows import RowVector, combines_rows
 from minmin.errors import InputError, require_values
 
 Array = Any
@@ -57,10 +57,9 @@ def _name_dtype(dtype: Any) -> str:
     return str(dtype).rsplit(".", maxsplit=1)[-1]
 
 
+@combines_rows("max")
 def largest(array: Array) -> float:
     """The largest absolute value of an entry; 0 for an empty array."""
-    if isinstance(array, RowVector):
-        return float(reduce_rows(largest, array, combine="max"))
     if 0 in array.shape:
         return 0.0
     if type(array) is np.ndarray:
@@ -69,26 +68,23 @@ def largest(array: Array) -> float:
     return float(xp.max(xp.abs(array)))
 
 
+@combines_rows("sum")
 def inner(a: Array, b: Array) -> float:
     """The sum over all entries of the product of two arrays of the same shape."""
-    if isinstance(a, RowVector):
-        return float(reduce_rows(inner, a, b))
     if a.ndim > 1:
         a, b = reshape(a, (-1,)), reshape(b, (-1,))
     return float(a @ b)
 
 
+@combines_rows("sum")
 def total(array: Array) -> float:
     """The sum of all entries."""
-    if isinstance(array, RowVector):
-        return float(reduce_rows(total, array))
     return float(array.sum() if type(array) is np.ndarray else array_namespace(array).sum(array))
 
 
+@combines_rows("sum")
 def weighted_square(weights: Array, v: Array) -> float:
     """The sum over all entries of weights·v²."""
-    if isinstance(v, RowVector):
-        return float(reduce_rows(weighted_square, weights, v))
     return inner(weights * v, v)
 
 

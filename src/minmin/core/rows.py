@@ -9,12 +9,14 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 Combine = Literal["sum", "max", "min", "any", "all", "union", "list"]
 """How the results of the groups of rows become one; "union" sorts, and "list" has one result per group."""
+_Measure = Callable[..., float]
 
 
 class Reduction(NamedTuple):
@@ -144,7 +146,7 @@ class RowVector(RowValue):
 
     def __mul__(self, other: Any) -> RowVector:
         result: RowVector = self.rows.apply(operator.mul, self, other)
-        if not isinstance(other, RowVector):
+        if np.ndim(other) == 0:
             self.rows.note_sum(result, [(float(other), self)])
         return result
 
@@ -199,6 +201,22 @@ def reduce_rows(function: Callable[..., Any], *args: Any, combine: Combine = "su
     return Reduction(function, args, combine).compute()
 
 
+def combines_rows(combine: Combine) -> Callable[[_Measure], _Measure]:
+    """A decorator for functions that return a number: with rows elsewhere, call :func:`reduce_rows`."""
+
+    def decorate(measure: _Measure) -> _Measure:
+        @wraps(measure)
+        def combined(*args: Any) -> float:
+            if type(args[0]) is np.ndarray:  # as in most calls
+                return measure(*args)
+            rows = _find_rows(args)
+            return measure(*args) if rows is None else float(rows.fetch(Reduction(combined, args, combine)))
+
+        return combined
+
+    return decorate
+
+
 def prefetch(*reductions: Reduction) -> None:
     """Compute what :func:`reduce_rows` will be asked for soon, in one exchange; do nothing if the rows are here."""
     rows = _find_rows(reductions[0].args)
@@ -208,7 +226,10 @@ def prefetch(*reductions: Reduction) -> None:
 
 def _find_rows(args: Sequence[Any]) -> Rows | None:
     """Where the rows of one of these arguments are; None if they are all here."""
-    return next((arg.rows for arg in args if isinstance(arg, RowValue)), None)
+    for arg in args:
+        if isinstance(arg, RowValue):
+            return arg.rows
+    return None
 
 
 class RowSum(ABC):

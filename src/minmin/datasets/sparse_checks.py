@@ -14,8 +14,10 @@ def require_indices(matrix: Any, name: str) -> None:
     """Raise if an index of a sparse matrix is out of range: SciPy would read outside of its arrays.
 
     Takes a few passes over the indices. ``name`` is what the user calls the matrix. Formats without arrays of indices
-    are left to SciPy.
+    are left to SciPy. Nothing is asked of what is not sparse.
     """
+    if not scipy.sparse.issparse(matrix):
+        return
     try:
         if matrix.format == "coo":
             type(matrix)((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)  # looks at the indices
@@ -37,9 +39,13 @@ def read_csr(matrix: Any, name: str) -> Any:
 def tidy_csr(csr: Any) -> Any:
     """The same matrix as a CSR array without duplicate entries, and with 32-bit indices if these suffice.
 
+    What is not sparse is returned unchanged.
+
     Duplicates are summed, since the squares of duplicates do not sum to the square of the entry. Products take
     up to 1.5 times as long with 64-bit indices.
     """
+    if not scipy.sparse.issparse(csr):
+        return csr
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()

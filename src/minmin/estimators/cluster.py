@@ -13,10 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from minmin.core.rows import RowVector
 from minmin.errors import InputError
 from minmin.estimators.categories import Category, Known, find_categories, warn_of_numbers
+from minmin.estimators.features import Features, MatrixFeatures
 from minmin.estimators.frames import wrap_frame
-from minmin.estimators.table import RowMatrix, RowTable, Table, open_row_table
+from minmin.estimators.table import Table, open_row_table
 from minmin.estimators.text import check_text_options, name_columns, read_known, read_text, require_known_types
-from minmin.problems.linear.rows.dask_data import as_column, cut_blocks, find_client, is_dask, load_rows
+from minmin.problems.linear.checked_designs import as_design
+from minmin.problems.linear.rows.dask_data import as_column, cut_blocks, find_client, is_dask, list_sizes, load_rows
+from minmin.problems.linear.rows.parts import RowDesign
 
 _Vector = np.ndarray[Any, Any]
 Measure = Callable[[_Vector, _Vector, _Vector, float], tuple[float, float]]
@@ -25,7 +28,7 @@ Measure = Callable[[_Vector, _Vector, _Vector, float], tuple[float, float]]
 
 def load_collections(
     estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any
-) -> tuple[RowMatrix | RowTable, RowVector, RowVector | None, RowVector | None]:
+) -> tuple[Features, RowVector, RowVector | None, RowVector | None]:
     """X, y, weights and offset, checked where they are."""
     if y is None:
         raise InputError("y is None; give the target of every row")
@@ -35,25 +38,26 @@ def load_collections(
     names = None if sample is None else name_columns(sample)
     types = {} if names is None else dict(zip(names, X.dtypes, strict=True))
     texts = [name for name, dtype in types.items() if not _is_number(dtype)]
-    matrix: RowMatrix | RowTable
+    features: Features
     if texts:
         known = _find_categories(X, texts)
         for name in texts:
             if str(types[name]) != "category":
                 warn_of_numbers(known[name], name)
         session = load_rows({"X": X}, columns, partial(_read_text, known=known, missing=estimator.missing))
-        matrix = open_row_table(session.load("X", None))
+        features = open_row_table(session.load("X", None))
     else:
         known, session = {}, load_rows({"X": X}, columns)
-        matrix = RowMatrix(session.load("X", None))
-    estimator.n_features_in_ = matrix.shape[1] if names is None else len(names)
+        design = RowDesign(session.apply(as_design, session.load("X", None), example=object()))
+        features = MatrixFeatures(design)
+    estimator.n_features_in_ = features.shape[1] if names is None else len(names)
     estimator.categories_ = known
     if names is not None and all(isinstance(name, str) for name in X.columns):
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
     weights, offset = (None if columns[name] is None else session.load_column(name) for name in ("weight", "offset"))
-    return matrix, session.load_column("y"), weights, offset
+    return features, session.load_column("y"), weights, offset
 
 
 def make_example(X: Any) -> Any:
@@ -111,30 +115,39 @@ def refuse_collections(X: Any, what: str) -> None:
         raise InputError(f"{what} needs all rows in memory, not a collection of Dask; compute a part of the rows")
 
 
+def on_collections(there: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator for methods of an estimator: for a Dask collection X, another function takes their place."""
+
+    def decorate(here: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(here)
+        def choose(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+            return (there if is_dask(X) else here)(self, X, *args, **options)
+
+        return choose
+
+    return decorate
+
+
 def lazy(predict: Callable[..., _Vector]) -> Callable[..., Any]:
     """A method of an estimator that, for a Dask collection, returns a Dask array which is not computed yet."""
+    return on_collections(partial(_predict_lazily, predict))(predict)
 
-    @wraps(predict)
-    def predict_lazily(self: Any, X: Any, offset: Any = None) -> Any:
-        if not is_dask(X):
-            return predict(self, X, offset)
-        import dask.array
 
-        check_is_fitted(self)
-        sizes = X.chunks[0] if hasattr(X, "chunks") else [math.nan] * X.npartitions
-        some_row = predict(self, _make_row(self, X), None if offset is None else np.zeros(1))
-        compute = dask.delayed(_predict_block)
-        blocks = [
-            dask.array.from_delayed(
-                compute(predict, self, matrices["X"], columns["offset"], some_row[:0]),
-                (size, *some_row.shape[1:]),
-                meta=some_row[:0],
-            )
-            for (matrices, columns), size in zip(cut_blocks({"X": X}, {"offset": offset}), sizes, strict=True)
-        ]
-        return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
+def _predict_lazily(predict: Callable[..., _Vector], estimator: Any, X: Any, offset: Any = None) -> Any:
+    import dask.array
 
-    return predict_lazily
+    check_is_fitted(estimator)
+    some_row = predict(estimator, _make_row(estimator, X), None if offset is None else np.zeros(1))
+    compute = dask.delayed(_predict_block)
+    blocks = [
+        dask.array.from_delayed(
+            compute(predict, estimator, matrices["X"], columns["offset"], some_row[:0]),
+            (size, *some_row.shape[1:]),
+            meta=some_row[:0],
+        )
+        for (matrices, columns), size in zip(cut_blocks({"X": X}, {"offset": offset}), list_sizes(X), strict=True)
+    ]
+    return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
 def _predict_block(
@@ -145,18 +158,20 @@ def _predict_block(
 
 def _make_row(estimator: Any, X: Any) -> Any:
     """A row like those of X, to see what predictions look like."""
-    if not hasattr(X, "columns"):
+    example = make_example(X)
+    frame = wrap_frame(example)
+    if frame is None:
         return np.zeros((1, estimator.n_features_in_))
-    row = make_example(X).iloc[:1].copy()
-    frame = wrap_frame(row)
-    assert frame is not None
+    row = example.iloc[:1].copy()
     for column, name in enumerate(name_columns(frame)):
         if name in estimator.categories_:
             row.isetitem(column, [estimator.categories_[name][0]])
     return row
 
 
-def score_lazily(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any, measure: Measure) -> Any:
+def score_lazily(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any, measure: Measure, _here: Callable[..., float]
+) -> Any:
     """1 minus the ratio of two sums over all rows, as a Dask array with one number that is not computed yet."""
     import dask.array
 

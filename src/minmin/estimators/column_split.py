@@ -8,31 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError, near_names
 from minmin.estimators.blocks import ColumnBlocks, Columns
-from minmin.estimators.cheap_matrix import MULTIPLICATIONS_PER_PAIR, build_cheap_matrix, make_zero_column, take_columns
-from minmin.estimators.counts import count_by_column, count_pairs, count_stored, is_sparse
+from minmin.estimators.features import Features, Mask, Vector
 from minmin.estimators.penalties import Alphas
-from minmin.estimators.table import Mask, RowMatrix, RowTable, Table, Vector
 from minmin.numerics.dense import DENSE_UP_TO
-from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
-from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import Design
-from minmin.problems.linear.mixed import MixedDesign
-from minmin.problems.linear.rows.parts import RowDesign
 
 _MOST_COST_RATIO, _MOST_COST_RATIO_SPARSE = 128, 48
 """A block goes into Y if computing YᵀY takes at most this many multiplications per number in the data. A table with
 text columns is treated as sparse. Measured: docs/benchmarks/tuning.md."""
-_PER_PAIR_OF_CATEGORIES, _PER_SUM_BY_CATEGORY = 70, 30
-"""Counting a pair of categories, and adding up a number by category, take as long as this many multiplications in the
-product of dense matrices. Measured: docs/benchmarks/tuning.md."""
-_FULL = 0.9
-"""A column of a sparse matrix is full if at least this share of its entries is stored, as for numeric columns beside
-categories. Measured: docs/benchmarks/tuning.md."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +27,7 @@ class ColumnSplit:
 
     Attributes
     ----------
-    X, Y : matrices or minmin.problems.Design
+    X, Y : minmin.problems.Design
         The expensive and the cheap columns. With an intercept, Y ends with a column of ones. A matrix that gets none of
         the user's columns is one column of zeros, whose coefficient :meth:`penalties` keeps at zero.
     x_columns, y_columns : arrays
@@ -51,8 +37,8 @@ class ColumnSplit:
         The numbers of the user's columns by the name of the block.
     """
 
-    X: Any
-    Y: Any
+    X: Design
+    Y: Design
     x_columns: Columns
     y_columns: Columns
     fit_intercept: bool
@@ -64,11 +50,13 @@ class ColumnSplit:
 
     def select_rows(self, chosen: Any) -> ColumnSplit:
         """The features of some of the samples."""
-        return replace(self, X=_select_rows(self.X, chosen), Y=_select_rows(self.Y, chosen))
+        rows = np.arange(self.X.shape[0])[chosen]
+        return replace(self, X=self.X.rows(rows), Y=self.Y.rows(rows))
 
     def in_double(self) -> ColumnSplit:
         """The same features in double precision."""
-        return replace(self, X=_to_double(self.X), Y=_to_double(self.Y))
+        prototype = np.zeros(0)
+        return replace(self, X=self.X.to_like(prototype, "X"), Y=self.Y.to_like(prototype, "Y"))
 
     def penalties(self, alphas: Alphas) -> dict[str, Any]:
         """The penalties of the columns of X and of Y; 0 for the intercept."""
@@ -89,8 +77,8 @@ class ColumnSplit:
 
     def split(self, coef: Vector, intercept: Any) -> tuple[Vector, Vector]:
         """The reverse of :meth:`coefficients`: x and y."""
-        x = np.zeros((*coef.shape[:-1], self.X.shape[1]), dtype=_dtype(self.X))
-        y = np.zeros((*coef.shape[:-1], self.Y.shape[1]), dtype=_dtype(self.Y))
+        x = np.zeros((*coef.shape[:-1], self.X.shape[1]), dtype=self.X.prototype.dtype)
+        y = np.zeros((*coef.shape[:-1], self.Y.shape[1]), dtype=self.Y.prototype.dtype)
         x[..., : len(self.x_columns)] = coef[..., self.x_columns]
         y[..., : len(self.y_columns)] = coef[..., self.y_columns]
         if self.fit_intercept:
@@ -99,21 +87,20 @@ class ColumnSplit:
 
 
 def split_columns(
-    matrix: Any,
+    features: Features,
     blocks: ColumnBlocks,
     unpenalised: Collection[Hashable],
     cheap: Any,
     fit_intercept: bool,
     outputs: int = 1,
 ) -> ColumnSplit:
-    """Split a matrix, or a table without a matrix of zeros and ones.
+    """Split features into the two designs.
 
     Parameters
     ----------
-    matrix : CSR, array, PartitionedMatrix, RowMatrix or Table, float32 or float64
-        The designs of a table have the categories first, then the numbers.
+    features : Features
     blocks : dict
-        Column numbers by the name of the block; of a table, the numbers of its features.
+        The numbers of the features by the name of the block.
     unpenalised : collection of names
         The blocks without a penalty.
     cheap : None, the name of a block, or a collection of names
@@ -123,121 +110,55 @@ def split_columns(
         The number of coefficients per column.
     """
     if cheap is None:
-        in_y = _choose_columns(matrix, blocks, unpenalised, int(fit_intercept), outputs)
+        in_y = _choose_columns(features, blocks, unpenalised, int(fit_intercept), outputs)
     else:
         names = [cheap] if isinstance(cheap, str) or not isinstance(cheap, Collection) else list(cheap)
         for name in names:
             if name not in blocks:
                 raise InputError(f"cheap names {name!r}, which is not a block: {near_names(name, map(str, blocks))}")
-        in_y = _find_columns(matrix, *(blocks[name] for name in names))
-    x_columns, y_columns = _list_features(matrix, ~in_y), _list_features(matrix, in_y)
-    if isinstance(matrix, Table):
-        X, Y = _take_from_table(matrix, ~in_y, False), _take_from_table(matrix, in_y, fit_intercept)
-    else:
-        X = take_columns(matrix, x_columns) if len(x_columns) else make_zero_column(matrix)
-        Y = build_cheap_matrix(matrix, y_columns, fit_intercept)
-        if isinstance(X, RowMatrix):
-            X = RowDesign(X.session.apply(as_design, X.value, example=object()))
-        elif isinstance(matrix, PartitionedMatrix):
-            X = as_design(X)
+        in_y = _find_columns(features, *(blocks[name] for name in names))
+    x_columns, y_columns = features.list_features(~in_y), features.list_features(in_y)
+    X, Y = features.take(~in_y), features.take_cheap(in_y, int(fit_intercept))
     return ColumnSplit(X, Y, x_columns, y_columns, fit_intercept, blocks)
 
 
 def _choose_columns(
-    matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
+    features: Features, blocks: ColumnBlocks, unpenalised: Collection[Hashable], intercept: int, outputs: int
 ) -> Mask:
     """Which columns go into Y: whole blocks, smallest first; if no block is cheap enough, full columns.
 
     Blocks without a penalty are taken first, at any cost, up to the largest size that the method factorises: only in Y,
     and factorised, a bound on their part of the gap can be proved.
     """
-    ratio = _MOST_COST_RATIO_SPARSE if isinstance(matrix, Table) or is_sparse(matrix) else _MOST_COST_RATIO
-    most = ratio * (count_stored(matrix) + intercept * matrix.shape[0]) / outputs
-    chosen = _find_columns(matrix)
+    ratio = _MOST_COST_RATIO_SPARSE if features.is_sparse else _MOST_COST_RATIO
+    most = ratio * (features.stored + intercept * features.shape[0]) / outputs
+    chosen = _find_columns(features)
 
     def take(columns: Mask, most: float) -> None:
         wanted = chosen | columns
-        width = len(_list_features(matrix, wanted)) + intercept
-        if outputs * width <= DENSE_UP_TO and _is_cheap(matrix, wanted, width, intercept, most):
+        width = len(features.list_features(wanted)) + intercept
+        if outputs * width <= DENSE_UP_TO and features.is_cheap(wanted, width, intercept, most):
             chosen[columns] = True
 
     by_size = sorted(blocks, key=lambda name: len(blocks[name]))
     for name in by_size:
         if name in unpenalised:
-            take(_find_columns(matrix, blocks[name]), math.inf)
+            take(_find_columns(features, blocks[name]), math.inf)
     for name in by_size:
-        columns = _find_columns(matrix, blocks[name])
+        columns = _find_columns(features, blocks[name])
         if not chosen[columns].all():
             take(columns, most)
     if not chosen.any():
-        take(_find_full_columns(matrix), most)
+        take(features.find_full_columns(), most)
     return chosen
 
 
-def _is_cheap(matrix: Any, wanted: Mask, width: int, intercept: int, most: float) -> bool:
-    """Whether YᵀY takes at most this many multiplications with the wanted columns in Y, which then has this width."""
-    rows: int = matrix.shape[0]
-    if isinstance(matrix, Table):
-        texts = int((wanted & matrix.is_text).sum())
-        numbers = int((wanted & ~matrix.is_text).sum()) + intercept
-        pairs, sums = texts * (texts + 1) / 2, texts * numbers
-        return rows * (numbers**2 + _PER_PAIR_OF_CATEGORIES * pairs + _PER_SUM_BY_CATEGORY * sums) <= most
-    if is_sparse(matrix) and rows * width**2 > most:
-        return MULTIPLICATIONS_PER_PAIR * count_pairs(matrix, wanted) <= most
-    return rows * width**2 <= most
-
-
-def _find_full_columns(matrix: Any) -> Mask:
-    """The full columns of sparse data: those of numbers beside categories."""
-    if isinstance(matrix, Table):
-        return ~matrix.is_text & matrix.is_dense
-    return count_by_column(matrix) >= _FULL * matrix.shape[0] if is_sparse(matrix) else _find_columns(matrix)
-
-
-def _find_columns(matrix: Any, *features: Columns) -> Mask:
-    """The columns of some features, which for all but tables are the columns themselves."""
-    found = np.zeros(matrix.shape[1], dtype=bool)
-    for some in features:
+def _find_columns(features: Features, *numbers: Columns) -> Mask:
+    """The columns of the features with these numbers."""
+    found = np.zeros(features.shape[1], dtype=bool)
+    for some in numbers:
         found[some] = True
-    return matrix.find_columns(np.flatnonzero(found)) if isinstance(matrix, Table) else found
-
-
-def _list_features(matrix: Any, columns: Mask) -> Columns:
-    """The features of some columns in the order of designs."""
-    return matrix.list_features(columns) if isinstance(matrix, Table) else np.flatnonzero(columns)
-
-
-def _take_from_table(table: Table, columns: Mask, intercept: bool) -> Any:
-    """The design of some columns and perhaps an intercept; a column of zeros if there is none."""
-    if isinstance(table, RowTable):
-        return RowDesign(table.value.rows.apply(_take_from_table, table.value, columns, intercept, example=object()))
-    categories, numbers = table.take(columns)
-    return _join(categories, numbers, intercept) or as_design(make_zero_column(table))
-
-
-def _join(categories: CategoricalDesign | None, numbers: Any, intercept: bool) -> Design | None:
-    """The design of categories, then numbers, then the intercept; None if there is no column at all."""
-    parts: list[Design] = [] if categories is None else [categories]
-    rows, width = numbers.shape
-    if intercept and width and not scipy.sparse.issparse(numbers):
-        parts.append(as_design(np.hstack([numbers, np.ones((rows, 1), dtype=numbers.dtype)])))
-    else:
-        parts += [as_design(numbers)] if width else []
-        parts += [OnesDesign(rows, numbers.dtype)] if intercept else []
-    return MixedDesign(parts) if len(parts) > 1 else parts[0] if parts else None
-
-
-def _select_rows(matrix: Any, chosen: Any) -> Any:
-    return matrix.rows(chosen) if isinstance(matrix, Design) else matrix[chosen]
-
-
-def _to_double(matrix: Any) -> Any:
-    prototype = np.zeros(0)
-    return matrix.to_like(prototype, "X") if isinstance(matrix, Design) else matrix.astype(prototype.dtype)
-
-
-def _dtype(matrix: Any) -> Any:
-    return matrix.prototype.dtype if isinstance(matrix, Design) else matrix.dtype
+    return features.find_columns(found)
 
 
 def _or_one(penalties: Vector) -> float | Vector:

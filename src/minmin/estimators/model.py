@@ -11,30 +11,25 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from minmin.datasets.sparse_checks import tidy_csr
 from minmin.errors import DATA_LOST, InputError, NoMinimumError, NonFiniteError
 from minmin.estimators.blocks import ColumnBlocks, resolve_blocks
-from minmin.estimators.cluster import Measure, load_collections, make_example, score_lazily
+from minmin.estimators.cluster import Measure, load_collections, make_example, on_collections, score_lazily
 from minmin.estimators.column_split import ColumnSplit, split_columns
+from minmin.estimators.features import Features
 from minmin.estimators.null_model import NullModel, fit_null_model
-from minmin.estimators.partitions import multiply
 from minmin.estimators.penalties import Alphas, resolve_alphas
 from minmin.estimators.rounded_intercept import include_rounding
-from minmin.estimators.table import blank_table_rows, spread_blocks
 from minmin.estimators.targets import check_values, read_given
 from minmin.estimators.text import TextColumns, check_data
 from minmin.log import LOG
-from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import blank_idle_rows
 from minmin.problems.linear.losses import Loss
 from minmin.problems.linear.model import LinearModel
-from minmin.problems.linear.rows.dask_data import is_dask
 from minmin.result import Result
 from minmin.solve import minimize
 
@@ -75,6 +70,9 @@ class RowData(NamedTuple):
         """The rows for each of several targets: nothing but the features and penalties is common to their fits."""
         for target, shift in zip(self.target.T, self.shift, strict=True):
             yield self._replace(target=np.ascontiguousarray(target), shift=shift)
+
+
+_Checked = tuple[Features, RowData, ColumnBlocks]
 
 
 class Sample(NamedTuple):
@@ -141,14 +139,20 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
     def _check_target(self, y: Any, weights: Vector | None) -> RowData:
         """The target in the form that the loss needs, and the weights, multiplied by those of the classes."""
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, RowData, ColumnBlocks]:
-        """The matrix, what is known of its rows, and the columns of each block."""
+    def _check_collections(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> _Checked:
+        """Dask collections as features, what is known of every sample, and the features of each block."""
         self._check_parameters()
-        if is_dask(X):
-            return self._check_collections(X, y, sample_weight, offset)
+        features, y, weights, offset = load_collections(self, X, y, sample_weight, offset)
+        check_values(y.example, self._numeric_target)
+        return self._check_rows(features, y, weights, offset, make_example(X))
+
+    @on_collections(_check_collections)
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> _Checked:
+        """The features, what is known of every sample beside them, and the features of each block."""
+        self._check_parameters()
         y, sample_weight = read_given(y, "y"), read_given(sample_weight, "sample_weight")
         check_values(y, self._numeric_target)
-        matrix, y = check_data(
+        features, y = check_data(
             self,
             X,
             y,
@@ -157,30 +161,23 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
             y_numeric=self._numeric_target,
             multi_output=self._takes_several_targets,
         )
-        if scipy.sparse.issparse(matrix):
-            matrix = tidy_csr(matrix)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
+            weights = _check_sample_weight(sample_weight, features, dtype=np.float64, ensure_non_negative=True)
             if self._numeric_target:
                 y = blank_idle_rows(y, weights, fill=np.asarray(y).ravel()[weights.argmax()])
-            matrix = blank_table_rows(matrix, weights)
-        column = None if offset is None else check_offset(offset, matrix.shape[0])
-        return self._check_rows(matrix, y, weights, column, X)
+            features = features.blank_idle_rows(weights)
+        column = None if offset is None else check_offset(offset, features.shape[0])
+        return self._check_rows(features, y, weights, column, X)
 
-    def _check_collections(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, RowData, ColumnBlocks]:
-        """The same for Dask collections, which stay where they are."""
-        matrix, y, weights, offset = load_collections(self, X, y, sample_weight, offset)
-        check_values(y.example, self._numeric_target)
-        return self._check_rows(matrix, y, weights, offset, make_example(X))
-
-    def _check_rows(self, matrix: Any, y: Any, weights: Any, offset: Any, X: Any) -> tuple[Any, RowData, ColumnBlocks]:
+    def _check_rows(self, features: Features, y: Any, weights: Any, offset: Any, X: Any) -> _Checked:
         rows = self._check_target(y, weights)
         if offset is not None and self._outputs:
             raise InputError(f"offset needs two classes, and y has {self._outputs[0]}; leave offset out")
         names = getattr(self, "feature_names_in_", None)
         blocks = resolve_blocks(self.blocks, X, self.n_features_in_, names)
-        return matrix, rows._replace(offset=offset), spread_blocks(blocks, matrix)
+        spread = {name: features.find_features(columns) for name, columns in blocks.items()}
+        return features, rows._replace(offset=offset), spread
 
     def _check_parameters(self) -> None:
         check_scalar(self.tol, "tol", Real, min_val=0.0, include_boundaries="neither")
@@ -189,16 +186,18 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         if self.max_seconds is not None:
             check_scalar(self.max_seconds, "max_seconds", Real, min_val=0.0, include_boundaries="neither")
 
-    def _split_features(self, matrix: Any, blocks: ColumnBlocks, unpenalised: Collection[Hashable]) -> ColumnSplit:
+    def _split_features(
+        self, features: Features, blocks: ColumnBlocks, unpenalised: Collection[Hashable]
+    ) -> ColumnSplit:
         outputs = self._outputs[0] if self._outputs else 1
-        return split_columns(matrix, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
+        return split_columns(features, blocks, unpenalised, self.cheap, bool(self.fit_intercept), outputs)
 
     def _require_classes(self, target: Vector, weights: Vector | None, where: str) -> None:
         """Raise if some class has no sample; a regression has no classes."""
 
     def _problem(self, sample: Sample, alphas: Alphas, *, search: bool = False) -> LinearModel:
         """The problem of these samples; ``search``: look for huge columns on disk, too."""
-        X, Y = as_design(sample.features.X), as_design(sample.features.Y)
+        X, Y = sample.features.X, sample.features.Y
         penalties = sample.features.penalties(alphas)
         target, weights, offset, _ = sample.rows
         model = LinearModel(X, Y, self._loss, target, **penalties, sample_weight=weights, offset=offset)
@@ -318,18 +317,17 @@ class BlockModel(TextColumns, BaseEstimator, ABC):
         """The linear predictor; one column per row of ``coef_`` if that has two axes."""
         check_is_fitted(self)
         matrix = check_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        margins: Vector = multiply(matrix, self.coef_.T) + self.intercept_
+        margins: Vector = matrix @ self.coef_.T + self.intercept_
         if offset is None:
             return margins
         column = check_offset(offset, matrix.shape[0])
         return margins + (column if margins.ndim == 1 else column[:, None])
 
+    @on_collections(score_lazily)
     def _score(
         self, X: Any, y: Any, sample_weight: Any, offset: Any, lazily: Measure, measure: Callable[..., float]
     ) -> Any:
-        """A score of predictions by a function of scikit-learn; of Dask collections by ``lazily``, not computed yet."""
-        if is_dask(X):
-            return score_lazily(self, X, y, sample_weight, offset, lazily)
+        """A score of predictions by a function of scikit-learn; of Dask collections by ``lazily``."""
         y, sample_weight = read_given(y, "y"), read_given(sample_weight, "sample_weight")
         return float(measure(y, self.predict(X, offset), sample_weight=sample_weight))
 
@@ -365,11 +363,11 @@ class FixedPenalties(BlockModel):
         -------
         self
         """
-        matrix, rows, blocks = self._check_data(X, y, sample_weight, offset)
+        given, rows, blocks = self._check_data(X, y, sample_weight, offset)
         self.has_offset_ = offset is not None
         alphas = resolve_alphas(self.alpha, list(blocks))
-        features = self._split_features(matrix, blocks, [name for name, alpha in alphas.items() if alpha == 0.0])
-        del matrix  # the features may be a copy
+        features = self._split_features(given, blocks, [name for name, alpha in alphas.items() if alpha == 0.0])
+        del given  # the features may be a copy
         sample = Sample(features, rows)
         result: Result | list[Result]
         if rows.target.ndim > 1:

@@ -9,9 +9,10 @@ from sklearn.utils.validation import validate_data
 
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
+from minmin.estimators.features import MatrixFeatures
 from minmin.estimators.frames import wrap_frame
 from minmin.estimators.targets import read_given
-from minmin.problems.linear.checked_designs import as_design
+from minmin.problems.linear.partitioned import PartitionedDesign
 
 _Vector = np.ndarray[Any, Any]
 
@@ -27,7 +28,7 @@ def check_partitions(estimator: Any, X: PartitionedMatrix, y: Any, reset: bool, 
                 f"the columns of the partitions are not those of the fit: {_first_difference(list(known), X.names)}"
             )
         _count_features(estimator, X, reset=False)
-        return X
+        return PartitionedDesign(X)
     column = np.zeros((X.shape[0], 1))  # stands for X, to check y
     _, y = validate_data(estimator, column, y, **options)
     _count_features(estimator, X, reset=True)
@@ -36,7 +37,7 @@ def check_partitions(estimator: Any, X: PartitionedMatrix, y: Any, reset: bool, 
         estimator.feature_names_in_ = np.array(X.names, dtype=object)
     elif known is not None:
         del estimator.feature_names_in_
-    return X, y
+    return MatrixFeatures(PartitionedDesign(X)), y
 
 
 def check_columns(estimator: Any, X: Any) -> None:
@@ -62,12 +63,6 @@ def _first_difference(known: list[str], names: list[str]) -> str:
         if here != there:
             return f"column {number} is called {here!r}, and was {there!r} in fit"
     return f"there are {len(names)}, and there were {len(known)} in fit"
-
-
-def multiply(matrix: Any, coef: _Vector) -> _Vector:
-    """The product of checked data with coefficients."""
-    product: _Vector = as_design(matrix).image(coef) if isinstance(matrix, PartitionedMatrix) else matrix @ coef
-    return product
 
 
 def refuse_partitions(X: Any, what: str) -> None:

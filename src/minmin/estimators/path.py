@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from minmin.errors import InputError
@@ -137,7 +136,7 @@ class CrossValidated(BlockModel):
     def _score_by_user(self, sample: Sample, test: Any, X: Any, y: Any, sample_weight: Any) -> _Score:
         """A score: the user's scoring of the held-out samples."""
         scorer = check_scoring(self, self.scoring)
-        X = X.tocsr() if scipy.sparse.issparse(X) else X  # other sparse formats have no row indexing
+        (X,) = indexable(X)  # not all sparse formats have row indexing
         X, y = _safe_indexing(X, test), _safe_indexing(y, test)
         weights = {} if sample_weight is None else {"sample_weight": _safe_indexing(sample_weight, test)}
         model = copy(self)

@@ -8,11 +8,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from minmin.errors import InputError, as_count, as_number, show
 from minmin.estimators.blocks import ColumnBlocks
-from minmin.estimators.table import Table
+from minmin.estimators.features import Features
 
 Alphas = dict[Hashable, float]
 _Matrix = np.ndarray[Any, Any]
@@ -68,7 +67,7 @@ def _join(names: Iterable[Hashable]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def resolve_grid(alphas: Any, blocks: ColumnBlocks, matrix: Any, weights: Any) -> _Matrix:
+def resolve_grid(alphas: Any, blocks: ColumnBlocks, features: Features, weights: Any) -> _Matrix:
     """The penalties to try: one row per combination, one column per block.
 
     None or a number of values gives a grid in units of the data. A mapping has the values of each block, of which all
@@ -81,7 +80,7 @@ def resolve_grid(alphas: Any, blocks: ColumnBlocks, matrix: Any, weights: Any) -
         if count == 0:
             raise InputError("alphas = 0: give at least one value per block")
         factors = np.geomspace(_LARGEST, _SMALLEST, count)
-        return _combine([unit * factors for unit in _row_squares(matrix, weights, blocks)])
+        return _combine([unit * factors for unit in _row_squares(features, weights, blocks)])
     if len(alphas) == 0:
         raise InputError("alphas is empty; give penalties to try, or leave it out")
     if isinstance(alphas, Mapping):
@@ -119,15 +118,9 @@ def _combine(values: list[Any]) -> _Matrix:
     return np.array(list(product(*values)))
 
 
-def _row_squares(matrix: Any, weights: Any, blocks: ColumnBlocks) -> list[float]:
+def _row_squares(features: Features, weights: Any, blocks: ColumnBlocks) -> list[float]:
     """The weighted mean of |row|² in each block; 1 if that is 0, or overflows."""
-    weights = np.ones(matrix.shape[0], dtype=matrix.dtype) if weights is None else weights
-    if isinstance(matrix, Table):
-        squares = matrix.column_squares(np.asarray(weights, dtype=np.float64))
-    elif scipy.sparse.issparse(matrix):
-        repeated = np.repeat(weights, np.diff(matrix.indptr))
-        squares = np.bincount(matrix.indices, repeated * np.square(matrix.data, dtype=np.float64), matrix.shape[1])
-    else:
-        squares = np.einsum("ij,ij,i->j", matrix, matrix, weights, dtype=np.float64)
+    weights = np.ones(features.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+    squares = features.column_squares(weights)
     sums = [float(squares[columns].sum()) / float(weights.sum()) for columns in blocks.values()]
     return [size if 0.0 < size < math.inf else 1.0 for size in sums]

@@ -16,10 +16,10 @@ from minmin.errors import InputError, UnsupportedError, show
 from minmin.estimators.blocks import Columns, resolve_blocks
 from minmin.estimators.cluster import refuse_collections
 from minmin.estimators.column_split import ColumnSplit, split_columns
+from minmin.estimators.features import Features
 from minmin.estimators.inverse_hessian import FactorisedInverse, InverseHessian, IterativeInverse
 from minmin.estimators.model import BlockModel, RowData, Sample, Vector
 from minmin.estimators.partitions import check_columns
-from minmin.estimators.table import spread_blocks
 from minmin.estimators.variance import Variances, compute_variances
 from minmin.problems.linear.evaluation import LinearEvaluation
 
@@ -80,7 +80,7 @@ def estimate_errors(
     if selector is not None:
         names = getattr(model, "feature_names_in_", None)
         chosen = resolve_blocks({"columns": selector}, X, model.n_features_in_, names)
-        columns = spread_blocks(chosen, matrix)["columns"]
+        columns = matrix.find_features(chosen["columns"])
     n_samples, score_weight = _weigh_scores(model, matrix, sample_weight, rows.weights, robust)
     features = _split(model, matrix, wants_all=selector is None)
     places = _find_places(features, columns, twin._loss.outputs)
@@ -136,7 +136,7 @@ def _estimate_at(
 
 
 def _weigh_scores(
-    model: BlockModel, matrix: Any, sample_weight: Any, weights: Vector | None, robust: bool
+    model: BlockModel, matrix: Features, sample_weight: Any, weights: Vector | None, robust: bool
 ) -> tuple[float, Any]:
     """N, and the weight of one sample's loss in the mean loss; ``weights`` include those of the classes."""
     frequencies = np.ones(matrix.shape[0])
@@ -153,7 +153,7 @@ def _weigh_scores(
     return n_samples, of_class / weights.sum()
 
 
-def _split(model: BlockModel, matrix: Any, wants_all: bool) -> ColumnSplit:
+def _split(model: BlockModel, matrix: Features, wants_all: bool) -> ColumnSplit:
     """The features: all columns in Y if H is factorised, else as in a fit."""
     outputs = model._outputs[0] if model._outputs else 1
     width = outputs * (matrix.shape[1] + int(model.fit_intercept))

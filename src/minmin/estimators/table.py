@@ -1,29 +1,31 @@
-"""Table: a frame as numbers and codes of categories; tables and matrices whose rows are elsewhere."""
+"""Table: a frame as numbers and codes of categories, here or where the rows are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from minmin.core.rows import Reduction, RowValue, reduce_rows
-from minmin.estimators.blocks import ColumnBlocks, Columns
-from minmin.problems.linear.categories import CategoricalDesign
+from minmin.estimators.blocks import Columns
+from minmin.estimators.features import Features, Mask, Vector
+from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
 from minmin.problems.linear.checked_designs import as_design
-from minmin.problems.linear.designs import blank_idle_rows
-from minmin.problems.linear.rows.session import RowSession
+from minmin.problems.linear.designs import Design, blank_idle_rows
+from minmin.problems.linear.mixed import MixedDesign
+from minmin.problems.linear.rows.parts import RowDesign
 
-Vector = np.ndarray[Any, Any]
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
+_PER_PAIR_OF_CATEGORIES, _PER_SUM_BY_CATEGORY = 70, 30
+"""Counting a pair of categories, and adding up a number by category, take as long as this many multiplications in the
+product of dense matrices. Measured: docs/benchmarks/tuning.md."""
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Features):
     """A frame whose text columns are codes.
 
     A *feature* is a column of numbers, or a category of a text column. Features are in the order of the columns, and
@@ -47,24 +49,26 @@ class Table:
     sizes: Vector
     is_text: Mask
 
+    is_sparse = True
+
     @staticmethod
     def stack(tables: Sequence[Table]) -> Table:
         """Tables with the same columns and categories, one above the other."""
-        stack = scipy.sparse.vstack if scipy.sparse.issparse(tables[0].numbers) else np.vstack
+        stack = np.vstack if tables[0].is_dense else scipy.sparse.vstack
         numbers = stack([table.numbers for table in tables])
         return replace(tables[0], numbers=numbers, places=np.vstack([table.places for table in tables]))
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
         return self.places.shape[0], int(self.sizes.sum())
 
     @property
     def is_dense(self) -> bool:
         """Whether zeros among the numbers are stored."""
-        return not scipy.sparse.issparse(self.numbers)
+        return as_design(self.numbers).is_dense
 
     @property
-    def stored(self) -> int:
+    def stored(self) -> int:  # type: ignore[override]
         """How many numbers and codes are stored."""
         return int(self.places.size + (self.numbers.size if self.is_dense else self.numbers.nnz))
 
@@ -78,7 +82,6 @@ class Table:
         return np.cumsum(self.sizes) - self.sizes
 
     def find_features(self, columns: Columns) -> Columns:
-        """The features of some columns."""
         wanted = np.zeros(len(self.sizes), dtype=bool)
         wanted[columns] = True
         return np.flatnonzero(np.repeat(wanted, self.sizes))
@@ -100,19 +103,47 @@ class Table:
         product: Vector = self.numbers @ coef[self._number_features] + of_text
         return product
 
+    def blank_idle_rows(self, weights: Vector) -> Table:
+        return replace(self, numbers=blank_idle_rows(self.numbers, weights))
+
     def column_squares(self, weights: Vector) -> Vector:
-        """The weighted sum of squares of every feature."""
         squares = np.empty(self.shape[1])
         squares[self._number_features] = as_design(self.numbers).column_squares(weights)
         squares[self._text_features] = self._categories.to_like(weights, "X").column_squares(weights)
         return squares
 
     def list_features(self, columns: Mask) -> Columns:
-        """The features of some columns in the order of designs: first categories, then numbers."""
+        """First those of text columns, then numbers."""
         of_text = self.find_features(np.flatnonzero(columns & self.is_text))
         return np.concatenate([of_text, self._starts[columns & ~self.is_text]])
 
-    def take(self, columns: Mask) -> tuple[CategoricalDesign | None, Any]:
+    def is_cheap(self, columns: Mask, width: int, intercept: int, most: float) -> bool:
+        texts = int((columns & self.is_text).sum())
+        numbers = int((columns & ~self.is_text).sum()) + intercept
+        pairs, sums = texts * (texts + 1) / 2, texts * numbers
+        per_row = numbers**2 + _PER_PAIR_OF_CATEGORIES * pairs + _PER_SUM_BY_CATEGORY * sums
+        return bool(self.shape[0] * per_row <= most)
+
+    def find_full_columns(self) -> Mask:
+        return ~self.is_text & self.is_dense
+
+    def take(self, columns: Mask) -> Design:
+        return self.take_cheap(columns, 0)
+
+    def take_cheap(self, columns: Mask, intercept: int) -> Design:
+        categories, numbers = self._cut(columns)
+        parts: list[Design] = [] if categories is None else [categories]
+        rows, width = numbers.shape
+        if intercept and width and self.is_dense:
+            parts.append(as_design(np.hstack([numbers, np.ones((rows, 1), dtype=numbers.dtype)])))
+        else:
+            parts += [as_design(numbers)] if width else []
+            parts += [OnesDesign(rows, numbers.dtype)] if intercept else []
+        if not parts:
+            return as_design(numbers).zero_column()
+        return MixedDesign(parts) if len(parts) > 1 else parts[0]
+
+    def _cut(self, columns: Mask) -> tuple[CategoricalDesign | None, Any]:
         """The categories and the numbers of some columns.
 
         No categories are None. The codes of all text columns are not copied.
@@ -131,10 +162,9 @@ class Table:
         of_numbers = columns[~self.is_text]
         return design, self.numbers if of_numbers.all() else self.numbers[:, np.flatnonzero(of_numbers)]
 
-    def find_columns(self, features: Columns) -> Mask:
-        """The columns of some features."""
+    def find_columns(self, features: Mask) -> Mask:
         wanted = np.zeros(len(self.sizes), dtype=bool)
-        wanted[np.searchsorted(self._starts, features, side="right") - 1] = True
+        wanted[np.searchsorted(self._starts, np.flatnonzero(features), side="right") - 1] = True
         return wanted
 
 
@@ -151,16 +181,15 @@ class RowTable(Table):
     value: RowValue
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
         return self.value.rows.count, int(self.sizes.sum())
 
     @cached_property
-    def stored(self) -> int:
-        return int(reduce_rows(_count_stored, self.value))
+    def stored(self) -> int:  # type: ignore[override]
+        return int(reduce_rows(getattr, self.value, "stored"))
 
-
-def _count_stored(table: Table) -> int:
-    return table.stored
+    def take_cheap(self, columns: Mask, intercept: int) -> Design:
+        return RowDesign(self.value.call("take_cheap", columns, intercept, example=object()))
 
 
 def open_row_table(value: RowValue) -> RowTable:
@@ -171,43 +200,3 @@ def open_row_table(value: RowValue) -> RowTable:
 
 def _describe(table: Table) -> tuple[Any, ...]:
     return table.numbers[:0], table.places[:0], table.sizes, table.is_text
-
-
-class RowMatrix:
-    """The matrices of all groups of rows, one above the other.
-
-    ``matrix[:, columns]`` is the same matrix with only these columns.
-
-    Parameters
-    ----------
-    value : RowValue
-        The PartitionedMatrix of every group.
-    """
-
-    ndim = 2
-
-    def __init__(self, value: RowValue):
-        self.value = value
-        self.session: RowSession = value.rows  # type: ignore[assignment]
-        describe = attrgetter("shape", "dtype", "is_sparse")
-        shapes, dtypes, sparse = zip(*reduce_rows(describe, value, combine="list"), strict=True)
-        self.shape = (self.session.count, shapes[0][1])
-        self.dtype = dtypes[0]
-        self.is_sparse = bool(sparse[0])
-
-    def __getitem__(self, key: Any) -> RowMatrix:
-        return RowMatrix(self.value.call("__getitem__", key, example=object()))
-
-
-def spread_blocks(blocks: ColumnBlocks, matrix: Any) -> ColumnBlocks:
-    """The features of each block from its columns; without text columns these are the same."""
-    if not isinstance(matrix, Table):
-        return blocks
-    return {name: matrix.find_features(columns) for name, columns in blocks.items()}
-
-
-def blank_table_rows(matrix: Any, weights: Vector) -> Any:
-    """A matrix or a table without the numbers in rows of weight 0 that are far larger than the others."""
-    if isinstance(matrix, Table):
-        return replace(matrix, numbers=blank_idle_rows(matrix.numbers, weights))
-    return blank_idle_rows(matrix, weights)

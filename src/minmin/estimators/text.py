@@ -24,10 +24,12 @@ from minmin.estimators.categories import (
     require_seen,
     warn_of_numbers,
 )
+from minmin.estimators.features import MatrixFeatures
 from minmin.estimators.frames import NOTHING, NUMBERS, OTHER, TEXT, Codes, Frame, Vector, wrap_frame
 from minmin.estimators.partitions import check_partitions
 from minmin.estimators.table import Table
 from minmin.estimators.targets import read_given
+from minmin.problems.linear.checked_designs import as_design
 
 _ADVICE = (
     "; give numbers, text or categories: for example a date as a number of days, or as text, and values of several "
@@ -61,25 +63,23 @@ class TextColumns:
 
 
 def check_data(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, **options: Any) -> Any:
-    """Check data as scikit-learn's ``validate_data`` does; a frame with text columns becomes a Table.
+    """Check data as scikit-learn's ``validate_data`` does; numbers of partitions were checked when they were opened.
 
-    Partitions stay as they are: their numbers were checked when they were opened.
-
-    With ``reset``, sets ``categories_``; without, these are the categories that are known.
+    With ``reset``, sets ``categories_``, and returns Features and y. Without, these are the categories that are known,
+    and what is returned can be multiplied with coefficients.
     """
     X = read_given(X, "X")
     if isinstance(X, PartitionedMatrix):
         return check_partitions(estimator, X, y, reset, options)
-    if scipy.sparse.issparse(X):
-        require_indices(X, "X")
+    require_indices(X, "X")
     frame = wrap_frame(X)
     if not reset:
         return _check_again(estimator, X, frame, options)
     check_text_options(estimator)
     if frame is None or not {TEXT, OTHER} & set(frame.kinds):
-        checked = validate_data(estimator, X, y, **options)
+        matrix, y = validate_data(estimator, X, y, **options)
         estimator.categories_ = {}
-        return checked
+        return MatrixFeatures(as_design(tidy_csr(matrix))), y
     require_known_types(frame)
     column = np.zeros((X.shape[0], 1))  # stands for X, to check y
     _, y = validate_data(estimator, column, y, **options)
@@ -160,9 +160,7 @@ def _make_table(frame: Frame, names: list[str], categories: Known, places: Vecto
             raise InputError(
                 f"column {names[column]!r} holds {frame.kinds[column]} ({frame.types[column]}), but had numbers in fit"
             )
-    numbers = frame.read_numbers(columns)
-    if scipy.sparse.issparse(numbers):
-        numbers = tidy_csr(numbers)
+    numbers = tidy_csr(frame.read_numbers(columns))
     _require_finite(numbers, [names[column] for column in columns])
     return Table(numbers, places, sizes, is_text)
 
@@ -202,16 +200,11 @@ def read_text(frame: Frame, column: int, name: str) -> Codes:
 
 
 def _require_finite(numbers: Any, names: list[str]) -> None:
-    values = numbers.data if scipy.sparse.issparse(numbers) else numbers
-    if all_finite(values):
+    if all_finite(as_design(numbers).arrays()[0]):
         return
-    if scipy.sparse.issparse(numbers):
-        triples = numbers.tocoo()
-        first = int(np.argmin(np.isfinite(triples.data)))
-        row, column, value = int(triples.row[first]), int(triples.col[first]), triples.data[first]
-    else:
-        row, column = np.argwhere(~np.isfinite(numbers))[0].tolist()
-        value = numbers[row, column]
+    triples = scipy.sparse.coo_array(numbers)
+    first = int(np.argmin(np.isfinite(triples.data)))
+    row, column, value = int(triples.row[first]), int(triples.col[first]), triples.data[first]
     what = "a missing value (NaN)" if np.isnan(value) else str(value)
     raise InputError(
         f"column {names[column]!r} has {what} in row {row} (from 0); replace or remove such values before the fit"

@@ -18,11 +18,20 @@ _LARGEST_INT32 = int(np.iinfo(np.int32).max)
 
 
 class _OfZerosAndOnes(NumpyDesign):
+    is_in_memory = True
+
     def column_squares(self, r: Array) -> Array:
         return self.adjoint(r)
 
     def row_squares(self, v: Array) -> Array:
         return self.image(v)
+
+    @property
+    def column_counts(self) -> Array:
+        return self.adjoint(np.ones(self.shape[0]))
+
+    def row_counts(self, wanted: Matrix) -> Array:
+        return self.image(wanted.astype(np.float64))
 
 
 class CategoricalDesign(_OfZerosAndOnes):

@@ -12,7 +12,7 @@ from minmin.errors import InputError
 from minmin.problems.linear.checked_designs import as_design
 from minmin.problems.linear.designs import Design, blank_idle_rows
 from minmin.problems.linear.losses import Loss
-from minmin.problems.linear.rows.dask_data import load_rows
+from minmin.problems.linear.rows.dask_data import is_dask, load_rows
 from minmin.problems.linear.rows.group import RowCount, digest
 from minmin.problems.linear.rows.parts import RowDesign, RowLoss
 from minmin.problems.linear.rows.session import RowSession
@@ -99,16 +99,15 @@ def _check_elsewhere(
     return RowLoss(loss, session), checked, weights, given
 
 
-def load_blocks(
-    X: Any, Y: Any, target: Any, sample_weight: Any, offset: Any
-) -> tuple[RowDesign, RowDesign, RowVector, RowVector | None, RowVector | None]:
-    """The same five, given as Dask collections, loaded where they are."""
+def load_blocks(X: Any, Y: Any, target: Any, sample_weight: Any, offset: Any) -> Any:
+    """The same five; Dask collections are loaded where they are."""
+    if not (is_dask(X) or is_dask(Y)):
+        return X, Y, target, sample_weight, offset
     columns = {"y": target, "weight": sample_weight, "offset": offset}
     session = load_rows({"X": X, "Y": Y}, columns)
     designs = (RowDesign(session.apply(as_design, session.load(name, None), example=object())) for name in "XY")
     vectors = (None if given is None else session.load_column(name) for name, given in columns.items())
-    loaded: Any = *designs, *vectors
-    return loaded  # type: ignore[no-any-return]
+    return *designs, *vectors
 
 
 def fingerprint_column(column: Array) -> tuple[Array, ...]:

@@ -43,6 +43,10 @@ class Design(ABC):
     shape: tuple[int, int]
     is_dense: bool = True
     """Whether zeros are stored, too."""
+    is_in_memory: bool = False
+    """Whether all numbers can be looked at in less time than a product takes."""
+    proves_constants: bool = True
+    """Whether the constants of a problem can be computed from its numbers."""
 
     @property
     def for_rows(self) -> Any:
@@ -90,9 +94,16 @@ class Design(ABC):
         """A one for every row."""
         return zeros(self.shape[0], self.prototype) + 1.0
 
+    def __matmul__(self, v: Array) -> Array:
+        return self.image(v)
+
     @abstractmethod
     def columns(self, chosen: Matrix) -> Design:
         """The design with only these columns."""
+
+    def view_columns(self, chosen: Matrix) -> Design:
+        """The design with only these columns, which ascend; a dense matrix is not copied if they are adjacent."""
+        return self if len(chosen) == self.shape[1] else self.columns(chosen)
 
     def few_columns(self, chosen: Matrix) -> SomeColumns | None:
         """The products with these columns alone; None if they do not take clearly less time."""
@@ -106,6 +117,38 @@ class Design(ABC):
     def stored(self) -> int:
         """How many numbers are stored."""
         return self.shape[0] * self.shape[1]
+
+    @property
+    def column_counts(self) -> Array:
+        """How many numbers of every column are stored."""
+        return np.full(self.shape[1], self.shape[0])
+
+    def row_counts(self, wanted: Matrix) -> Array:
+        """How many stored numbers every row has in some columns, given as a mask."""
+        return np.full(self.shape[0], float(wanted.sum()))
+
+    def count_pairs(self, wanted: Matrix, more: int = 0) -> float:
+        """How many pairs of stored numbers in the same row some columns have, a number with itself included.
+
+        ``wanted`` is a mask of columns. Every row has this many ``more`` numbers.
+        """
+        counts = self.row_counts(wanted) + more
+        return 0.5 * float(counts @ (counts + 1.0))
+
+    def with_ones(self, ones: int, pairs: float | None) -> Design:
+        """The design of NumPy's numbers with this many columns of ones behind them, 0 or 1.
+
+        ``pairs`` is what :meth:`count_pairs` tells of it; None if it takes less time to store zeros, too.
+        """
+        return DenseDesign(self.sample(np.arange(self.shape[0]))).with_ones(ones, pairs)
+
+    def zero_column(self) -> Design:
+        """A column of zeros for the same rows, sparse, so that no time is spent on it."""
+        return SparseDesign(scipy.sparse.csr_array((self.shape[0], 1), dtype=self.prototype.dtype))
+
+    def column_squares_in_double(self, r: Matrix) -> Matrix:
+        """What :meth:`column_squares` gives in double precision."""
+        return np.asarray(self.to_like(np.zeros(0), "the design").column_squares(r))
 
     def sample(self, rows: Matrix, columns: Matrix | None = None) -> Array:
         """Some rows of some columns, by default of all, as a dense matrix.
@@ -140,9 +183,19 @@ class Design(ABC):
     def arrays(self) -> tuple[Array, ...]:
         """The arrays in the design, to distinguish it from others in checkpoints."""
 
+    def place_rows(self, vector: Array) -> Array:
+        """A vector with one entry per row, brought from a checkpoint to where the rows are."""
+        return vector
+
+    def make_metrics(self) -> Any:
+        """What a run records of the work on these rows beside its calls; None for nothing."""
+        return None
+
 
 class DenseDesign(Design):
     """A matrix of any array library."""
+
+    is_in_memory = True
 
     def __init__(self, matrix: Array):
         self.matrix = matrix
@@ -195,6 +248,19 @@ class DenseDesign(Design):
 
     def columns(self, chosen: Matrix) -> DenseDesign:
         return DenseDesign(select(self.matrix, chosen, axis=1))
+
+    def view_columns(self, chosen: Matrix) -> DenseDesign:
+        return self if len(chosen) == self.shape[1] else DenseDesign(_cut_columns(self.matrix, chosen))
+
+    def with_ones(self, ones: int, pairs: float | None) -> DenseDesign:
+        if not ones:
+            return self
+        whole = np.ones((self.shape[0], self.shape[1] + ones), dtype=self.matrix.dtype)
+        whole[:, :-1] = self.matrix
+        return DenseDesign(whole)
+
+    def column_squares_in_double(self, r: Matrix) -> Matrix:
+        return np.asarray(np.einsum("ij,ij,i->j", self.matrix, self.matrix, r, dtype=np.float64))
 
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         for piece in piece_rows(self.shape[0]):
@@ -250,6 +316,7 @@ class SparseDesign(NumpyDesign):
     """A scipy.sparse CSR array without duplicate entries."""
 
     is_dense = False
+    is_in_memory = True
     refusal = "is scipy.sparse, which works only with NumPy vectors; give x0 and y0 as NumPy arrays"
 
     def __init__(self, matrix: Any):
@@ -292,7 +359,30 @@ class SparseDesign(NumpyDesign):
         return self._squared.image(np.ones(self.shape[1], dtype=self.dtype))
 
     def columns(self, chosen: Matrix) -> SparseDesign:
-        return SparseDesign(self.matrix[:, chosen])
+        return SparseDesign(_cut_columns(self.matrix, chosen))
+
+    @property
+    def column_counts(self) -> Array:
+        return np.bincount(self.matrix.indices, minlength=self.shape[1])
+
+    def row_counts(self, wanted: Matrix) -> Array:
+        before = np.concatenate([[0], np.cumsum(wanted[self.matrix.indices])])
+        return np.diff(before[self.matrix.indptr]).astype(np.float64)
+
+    def with_ones(self, ones: int, pairs: float | None) -> Design:
+        if pairs is None:
+            return DenseDesign(self.matrix.toarray()).with_ones(ones, pairs)
+        if not ones:
+            return self
+        rows = self.shape[0]
+        of_ones = np.ones(rows, dtype=self.dtype), np.zeros(rows, dtype=np.int32), np.arange(rows + 1, dtype=np.int32)
+        column = scipy.sparse.csr_array(of_ones, shape=(rows, 1))
+        return SparseDesign(scipy.sparse.hstack([self.matrix, column], format="csr"))
+
+    def column_squares_in_double(self, r: Matrix) -> Matrix:
+        m = self.matrix
+        squares = np.repeat(r, np.diff(m.indptr)) * np.square(m.data, dtype=np.float64)
+        return np.bincount(m.indices, squares, m.shape[1])
 
     def few_columns(self, chosen: Matrix) -> SomeColumns | None:
         return SomeColumns(self._by_columns[:, chosen]) if _FEW * len(chosen) <= self.shape[1] else None
@@ -370,6 +460,12 @@ def select(matrix: Array, chosen: Matrix, axis: int = 0) -> Array:
         return matrix.take(chosen, axis=axis)
     xp = array_namespace(matrix)
     return xp.take(matrix, xp.asarray(chosen, device=device(matrix)), axis=axis)
+
+
+def _cut_columns(matrix: Any, chosen: Matrix) -> Any:
+    """Some columns of an array or a CSR array; a view of an array if they are adjacent."""
+    is_run = len(chosen) > 0 and (np.diff(chosen) == 1).all()
+    return matrix[:, chosen[0] : chosen[-1] + 1] if is_run else matrix[:, chosen]
 
 
 def wrap_matrix(matrix: Any) -> Design:

@@ -12,7 +12,7 @@ import numpy as np
 from minmin.core.arrays import Array, array_eps, inner, largest, to_like, to_numpy, weighted_square, zeros
 from minmin.core.bound import RoundingScale, rounding_error
 from minmin.core.preconditioner import Preconditioner
-from minmin.core.rows import Reduction, RowSum, RowVector, map_rows, prefetch, request
+from minmin.core.rows import Reduction, RowSum, map_rows, prefetch, request
 from minmin.core.second_order import Direction, Gauge, SecondOrderEvaluation, SecondOrderSlice, YStepModel
 from minmin.core.vectors import dot, norm
 from minmin.numerics.row_pieces import Matrix
@@ -259,9 +259,8 @@ class LinearEvaluation(SecondOrderEvaluation):
 
     def slope(self, direction: Direction, dy: Array) -> float:
         (image,) = direction.images
-        if isinstance(image, RowVector):
-            design = self.model.y_block.design.for_rows
-            prefetch(request(design, "adjoint", self.residual), Reduction(inner, (self.residual, image)))
+        design = self.model.y_block.design.for_rows
+        prefetch(request(design, "adjoint", self.residual), Reduction(inner, (self.residual, image)))
         in_x = inner(self.residual, image) + self.model.x_block.penalty.product(self.x, direction.dx)
         return in_x + dot(self.grad_y, dy)
 

@@ -30,6 +30,8 @@ class MixedDesign(Design):
         first.
     """
 
+    is_in_memory = True
+
     def __init__(self, parts: Sequence[Any]):
         designs = [make_design(part, f"parts[{number}]") for number, part in enumerate(parts)]
         if not designs:
@@ -83,6 +85,13 @@ class MixedDesign(Design):
     @cached_property
     def row_norms_squared(self) -> Array:
         return reduce(add, (part.row_norms_squared for part in self.parts))
+
+    @property
+    def column_counts(self) -> Array:
+        return np.concatenate([part.column_counts for part in self.parts])
+
+    def row_counts(self, wanted: Matrix) -> Array:
+        return reduce(add, (part.row_counts(wanted[here]) for part, here in self._slices()))
 
     def rows(self, chosen: Any) -> MixedDesign:
         """The design with only these rows."""

@@ -20,19 +20,13 @@ from minmin.core.second_order import SecondOrderProblem
 from minmin.core.term import Term
 from minmin.core.vectors import square
 from minmin.numerics.row_pieces import gram
-from minmin.problems.linear.categories import CategoricalDesign, OnesDesign
 from minmin.problems.linear.checked_designs import make_designs, refuse_huge
 from minmin.problems.linear.columns import check_columns, fingerprint_column, load_blocks
-from minmin.problems.linear.designs import DenseDesign, SparseDesign
 from minmin.problems.linear.duality import bound_by_duality, bound_with_terms, bound_without_step
 from minmin.problems.linear.evaluation import LinearEvaluation, LinearSlice, LinearYStepModel
 from minmin.problems.linear.losses import Loss
-from minmin.problems.linear.mixed import MixedDesign
 from minmin.problems.linear.penalized_design import PenalizedDesign
 from minmin.problems.linear.penalties import make_penalty
-from minmin.problems.linear.rows.dask_data import is_dask
-from minmin.problems.linear.rows.parts import RowDesign
-from minmin.problems.linear.rows.session import RowMetrics
 from minmin.problems.spectrum import (
     COST_RATIO,
     EXACT_UP_TO,
@@ -43,8 +37,6 @@ from minmin.problems.spectrum import (
     norm_pairs,
     smoothness_frontier,
 )
-
-_IN_MEMORY = DenseDesign, SparseDesign, CategoricalDesign, MixedDesign, OnesDesign
 
 
 class LinearModel(SecondOrderProblem):
@@ -96,8 +88,7 @@ class LinearModel(SecondOrderProblem):
         offset: Any = None,
         constants: Constants | None = None,
     ):
-        if is_dask(X) or is_dask(Y):
-            X, Y, target, sample_weight, offset = load_blocks(X, Y, target, sample_weight, offset)
+        X, Y, target, sample_weight, offset = load_blocks(X, Y, target, sample_weight, offset)
         design_x, design_y = make_designs(X, Y)
         checked = check_columns(design_x, loss, target, sample_weight, offset)
         self.loss, self.target, self.weights, self.offset = checked
@@ -118,7 +109,7 @@ class LinearModel(SecondOrderProblem):
         Data that are not in memory are looked at only if ``everywhere``, since that takes a pass.
         """
         for block, design in (("X", self.x_block.design), ("Y", self.y_block.design)):
-            if everywhere or isinstance(design, _IN_MEMORY):
+            if everywhere or design.is_in_memory:
                 refuse_huge(design, partial(name, block))
 
     def with_blocks(self, x_block: PenalizedDesign, y_block: PenalizedDesign) -> Self:
@@ -166,15 +157,18 @@ class LinearModel(SecondOrderProblem):
         return self.constants_for(COST_RATIO)
 
     def constants_for(self, cost_ratio: float) -> Constants | None:
-        if self._given is not None or isinstance(self.x_block.design, RowDesign):
+        if not self._proves_constants:
             return self._given
         constants = self._proof.choose(cost_ratio)
         self._count_constants()
         return constants
 
     def passes_for_constants(self) -> tuple[int, int]:
-        known = self._given is not None or isinstance(self.x_block.design, RowDesign)
-        return (0, 0) if known else self._proof.valid.passes
+        return self._proof.valid.passes if self._proves_constants else (0, 0)
+
+    @property
+    def _proves_constants(self) -> bool:
+        return self._given is None and self.x_block.design.proves_constants
 
     @property
     def prototype(self) -> Array:
@@ -187,14 +181,12 @@ class LinearModel(SecondOrderProblem):
     def evaluate(self, x: Array, y: Array, cache: tuple[Array, ...] = ()) -> LinearEvaluation:
         return LinearEvaluation.from_cache(x, y, self, cache) if cache else self.fix(x).at(y)
 
-    def make_metrics(self) -> RowMetrics | None:
-        design = self.x_block.design
-        return RowMetrics(design.rows_session) if isinstance(design, RowDesign) else None
+    def make_metrics(self) -> Any:
+        return self.x_block.design.make_metrics()
 
     def place_rows(self, cache: tuple[Array, ...]) -> tuple[Array, ...]:
         """The arrays of a checkpoint, brought to where the rows are."""
-        design = self.x_block.design
-        return tuple(map(design.rows_session.scatter, cache)) if isinstance(design, RowDesign) else cache
+        return tuple(map(self.x_block.design.place_rows, cache))
 
     def bound_after(
         self, evaluation: LinearEvaluation, after: LinearYStepModel, y_root: Array | None, enough: float = 0.0
@@ -209,8 +201,7 @@ class LinearModel(SecondOrderProblem):
 
     @property
     def constants_may_prove(self) -> bool:
-        here = not isinstance(self.x_block.design, RowDesign)  # else constants must be given
-        return self._given is not None or (here and self.loss.min_curvature > 0.0)
+        return self._given is not None or (self._proves_constants and self.loss.min_curvature > 0.0)
 
     def certify_by_data(
         self,

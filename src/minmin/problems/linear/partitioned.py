@@ -13,7 +13,7 @@ import scipy.sparse
 from minmin.core.arrays import Array
 from minmin.datasets.partitioned_matrix import PartitionedMatrix
 from minmin.errors import InputError
-from minmin.numerics.row_pieces import Matrix, gram, run_tasks, share, sum_tasks, transpose
+from minmin.numerics.row_pieces import MOST_PAIRS, Matrix, gram, run_tasks, share, sum_tasks, transpose
 from minmin.problems.linear.categories import OnesDesign
 from minmin.problems.linear.designs import DenseDesign, Design, NumpyDesign, SparseDesign, piece_rows, wrap_matrix
 
@@ -21,6 +21,11 @@ _NUMBERS_PER_PIECE, _LEAST_NUMBERS_PER_COLUMN = 1_000_000, 8
 """A piece has about this many numbers, so that handing it to another thread takes little of its time. Every piece of a
 product with Aᵀ is a whole vector, so a piece has this many numbers per column, too, if its partition has.
 Measured: docs/benchmarks/tuning.md."""
+_MOST_COPIED = 0.1
+"""Cheap columns are copied to memory if they take at most this share of the bytes of the partitions. Otherwise every
+product with them reads all columns."""
+_BYTES_PER_NUMBER = 12
+"""Of a sparse matrix in double precision."""
 
 
 class PartitionedDesign(NumpyDesign):
@@ -114,12 +119,49 @@ class PartitionedDesign(NumpyDesign):
             return reduce(add, (DenseDesign(rows).gram(weights[here]) for here, rows in dense), 0.0)
         return gram(some, weights)
 
+    @property
+    def column_counts(self) -> Array:
+        counts = self._source.column_counts
+        return np.append(counts, self.shape[0]) if self._ones else counts
+
+    def row_counts(self, wanted: Matrix) -> Array:
+        padded, counts = wanted[: self._width], np.empty(self.shape[0])
+        if self._source.columns is not None:
+            padded = np.isin(np.arange(self._source.width), self._source.columns[padded])
+        for here, piece in self._source.cut():
+            counts[here] = wrap_matrix(piece).row_counts(padded)
+        return counts + wanted[self._width :].sum()
+
+    def with_ones(self, ones: int, pairs: float | None) -> Design:
+        """A copy in memory if that is small, and a view otherwise."""
+        source, (rows, columns) = self._source, self.shape
+        if self._ones or self.dtype != source.dtype:
+            return super().with_ones(ones, pairs)
+        if columns == 0:
+            return OnesDesign(rows, self.dtype)
+        if pairs is None:
+            size = rows * (columns + ones) * self.dtype.itemsize
+        else:
+            stored = source.stored + ones * rows
+            size = _BYTES_PER_NUMBER * (stored + (int(pairs) if pairs <= MOST_PAIRS * stored else 0))
+        if size > _MOST_COPIED * source.nbytes:
+            return PartitionedDesign(source, ones=bool(ones), as_dense=pairs is None)
+        chosen = slice(None) if source.columns is None else source.columns
+        if pairs is None:
+            whole = np.ones((rows, columns + ones), dtype=self.dtype)
+            for here, piece in source.cut():
+                some = piece[:, chosen]
+                whole[here, :columns] = some.toarray() if source.is_sparse else some
+            return DenseDesign(whole)
+        csr = scipy.sparse.vstack([piece[:, chosen] for _, piece in source.cut()], format="csr")
+        return SparseDesign(csr).with_ones(ones, pairs)
+
     def columns(self, chosen: Matrix) -> Design:
         chosen = np.asarray(chosen)
         is_one = chosen == self._width if self._ones else np.zeros(len(chosen), dtype=bool)
         if is_one[:-1].any():
             raise InputError("the column of ones must be the last")
-        if is_one.all():
+        if len(chosen) and is_one.all():
             return OnesDesign(self.shape[0], self.dtype)
         view = self._source[:, chosen[~is_one]]
         return PartitionedDesign(view, ones=bool(is_one.any()), as_dense=self.is_dense, dtype=self.dtype)

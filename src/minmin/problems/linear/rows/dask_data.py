@@ -120,12 +120,15 @@ def _list_blocks(collection: Any, name: str) -> list[Any]:
     return list(np.ravel(collection.to_delayed(optimize_graph=False)))
 
 
+def list_sizes(collection: Any) -> list[float]:
+    """The rows of every block of an array; NaN where they are not known, as for frames."""
+    return list(collection.chunks[0]) if hasattr(collection, "chunks") else [math.nan] * collection.npartitions
+
+
 def _find_sizes(collection: Any) -> tuple[int, ...] | None:
-    """The rows of every block of an array; None if they are not known, as for frames."""
-    chunks = getattr(collection, "chunks", None)
-    if chunks is None or any(math.isnan(size) for size in chunks[0]):
-        return None
-    return tuple(int(size) for size in chunks[0])
+    """The rows of every block; None if they are not known."""
+    sizes = list_sizes(collection)
+    return None if any(map(math.isnan, sizes)) else tuple(map(int, sizes))
 
 
 def _cut_column(column: Any, name: str, sizes: tuple[int, ...] | None, count: int) -> list[Any]:

@@ -19,7 +19,7 @@ from minmin.problems.linear.losses.base import DiagonalHessian, DualPoint, Loss,
 from minmin.problems.linear.partitioned import PartitionedDesign
 from minmin.problems.linear.penalties import Penalty
 from minmin.problems.linear.rows.group import RowCount, digest
-from minmin.problems.linear.rows.session import RowSession, keep
+from minmin.problems.linear.rows.session import RowMetrics, RowSession, keep
 
 _DESCRIBE = attrgetter("shape", "prototype.dtype", "is_dense", "stored")
 
@@ -35,6 +35,7 @@ class RowDesign(NumpyDesign):
 
     refusal = "is on a cluster, which works only with NumPy vectors; give x0 and y0 as such"
     stored: int = 0
+    proves_constants = False
 
     def __init__(self, value: RowValue):
         self.value = value
@@ -85,6 +86,19 @@ class RowDesign(NumpyDesign):
     def columns(self, chosen: Matrix) -> RowDesign:
         return RowDesign(self.value.call("columns", chosen, example=_NO_EXAMPLE))
 
+    @property
+    def column_counts(self) -> Array:
+        return np.asarray(reduce_rows(getattr, self.value, "column_counts"))
+
+    def count_pairs(self, wanted: Matrix, more: int = 0) -> float:
+        return float(request(self.value, "count_pairs", wanted, more).compute())
+
+    def with_ones(self, ones: int, pairs: float | None) -> RowDesign:
+        return RowDesign(self.rows_session.apply(_add_ones, self.value, ones, pairs is None, example=_NO_EXAMPLE))
+
+    def zero_column(self) -> RowDesign:
+        return RowDesign(self.value.call("zero_column", example=_NO_EXAMPLE))
+
     def dense_pieces(self) -> Iterator[tuple[slice, Array]]:
         raise _refuse_rows()
 
@@ -97,6 +111,12 @@ class RowDesign(NumpyDesign):
     def arrays(self) -> tuple[Array, ...]:
         return self.rows_session.order_by_partition(reduce_rows(_digest_partitions, self.value, combine="list"))
 
+    def place_rows(self, vector: Array) -> Array:
+        return self.rows_session.scatter(vector)
+
+    def make_metrics(self) -> RowMetrics:
+        return RowMetrics(self.rows_session)
+
 
 def _refuse_rows() -> InputError:
     return InputError("rows on a cluster are not brought to one process; use a part of the rows")
@@ -104,6 +124,12 @@ def _refuse_rows() -> InputError:
 
 _NO_EXAMPLE = object()
 """A matrix has no example for one row, since nothing is computed from it here."""
+
+
+def _add_ones(design: Design, ones: int, as_dense: bool) -> Design:
+    """The design of a group of rows; whether it is treated as dense was decided for all groups."""
+    pairs = None if as_dense else design.count_pairs(np.ones(design.shape[1], dtype=bool), ones)
+    return design.with_ones(ones, pairs)
 
 
 def _digest_partitions(design: Design) -> list[Array]:
