@@ -115,6 +115,8 @@ class Evaluation(ABC):
     @property
     def gradient_size(self) -> float:
         """The largest absolute entry of both gradients; with a term, of v - prox(v - gradient), a step of length 1."""
+        if self.term_x is None and self.term_y is None:
+            return self.find_largest_entry(self.grad_x, self.grad_y)
         return self.find_gradient_size(self.grad_x, self.grad_y)
 
     def find_gradient_size(self, grad_x: Vector, grad_y: Vector) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minmin.core.arrays import Array, array_eps, largest, namespace_of, to_like, to_numpy
+from minmin.core.arrays import Array, array_eps, largest_here, namespace_of, to_like, to_numpy
 
 
 class Parts:
@@ -98,7 +98,7 @@ def norm(a: Vector) -> float:
 
 def largest_entry(*vectors: Vector) -> float:
     """The largest absolute entry of all these vectors."""
-    return max(map(largest, chain.from_iterable(map(parts_of, vectors))), default=0.0)
+    return max(map(largest_here, chain.from_iterable(map(parts_of, vectors))), default=0.0)
 
 
 def square(number: float) -> float:
