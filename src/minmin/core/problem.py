@@ -298,7 +298,7 @@ class Problem(HasTraits, ABC):
 
     def with_layout(self, layout: BlockLayout) -> Problem:
         """The same function of several blocks with another layout of them."""
-        raise NotImplementedError
+        raise InputError(f"{self.kind} takes no terms in several blocks")
 
     def without_terms(self) -> Problem:
         """f alone."""
