@@ -115,7 +115,7 @@ class Evaluation(ABC):
     @property
     def gradient_size(self) -> float:
         """The largest absolute entry of both gradients; with a term, of v - prox(v - gradient), a step of length 1."""
-        if self.term_x is None and self.term_y is None:
+        if self.term_x is None and self.term_y is None:  # as in most runs: without one call more at every point
             return self.find_largest_entry(self.grad_x, self.grad_y)
         return self.find_gradient_size(self.grad_x, self.grad_y)
 
